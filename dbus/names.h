@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Every name of the contract, written once: the bus, the errors, polkit's actions, and the places of the
+ * installed product. CS_VERSION comes from the build.
+ */
+
+/* Bus */
+#define CS_BUS_NAME "org.claudesandbox1"
+#define CS_MANAGER_PATH "/org/claudesandbox1"
+#define CS_SESSION_ROOT "/org/claudesandbox1/session"
+#define CS_MANAGER_INTERFACE "org.claudesandbox1.Manager"
+#define CS_SESSION_INTERFACE "org.claudesandbox1.Session"
+
+/* Members that clients call or watch */
+#define CS_MEMBER_LAUNCH "Launch"
+#define CS_MEMBER_DOCTOR "Doctor"
+#define CS_MEMBER_VERIFY "Verify"
+#define CS_MEMBER_LIST_ALLOW_IP "ListAllowIp"
+#define CS_MEMBER_ADD_ALLOW_IP "AddAllowIp"
+#define CS_MEMBER_REMOVE_ALLOW_IP "RemoveAllowIp"
+#define CS_MEMBER_LIST_SESSIONS "ListSessions"
+#define CS_MEMBER_SUBSCRIBE "Subscribe"
+#define CS_MEMBER_UNSUBSCRIBE "Unsubscribe"
+#define CS_MEMBER_STOP_SESSION "StopSession"
+#define CS_MEMBER_GET_POLICY "GetPolicy"
+#define CS_MEMBER_STOP "Stop"
+#define CS_MEMBER_LIST_ROUTES "ListRoutes"
+#define CS_MEMBER_LIST_EXPOSURE "ListExposure"
+#define CS_MEMBER_LIST_ENVIRONMENT "ListEnvironment"
+#define CS_MEMBER_LIST_PORTS "ListPorts"
+#define CS_MEMBER_LIST_DENIED "ListDenied"
+#define CS_MEMBER_ALLOW_IP "AllowIp"
+#define CS_MEMBER_REVOKE_IP "RevokeIp"
+#define CS_SIGNAL_SESSION_ADDED "SessionAdded"
+#define CS_SIGNAL_SESSION_REMOVED "SessionRemoved"
+#define CS_SIGNAL_ALLOW_IP_CHANGED "AllowIpChanged"
+#define CS_SIGNAL_POLICY_CHANGED "PolicyChanged"
+#define CS_SIGNAL_ROW "Row"
+#define CS_SIGNAL_DENIED "Denied"
+#define CS_SIGNAL_STATE_CHANGED "StateChanged"
+
+/* Errors: one for each way to refuse. dbus/errors.c gives each its fallback sentence. */
+#define CS_ERROR_PREFIX "org.claudesandbox1.Error."
+#define CS_ERROR_NOT_AUTHORIZED CS_ERROR_PREFIX "NotAuthorized"
+#define CS_ERROR_NESTED_CALLER CS_ERROR_PREFIX "NestedCaller"
+#define CS_ERROR_BAD_CONFIGURATION CS_ERROR_PREFIX "BadConfiguration"
+#define CS_ERROR_BAD_REQUEST CS_ERROR_PREFIX "BadRequest"
+#define CS_ERROR_UNSAFE_WORKSPACE CS_ERROR_PREFIX "UnsafeWorkspace"
+#define CS_ERROR_UNSAFE_ENTRY_POINT CS_ERROR_PREFIX "UnsafeEntryPoint"
+#define CS_ERROR_AGENT_MISSING CS_ERROR_PREFIX "AgentMissing"
+#define CS_ERROR_JAIL_UNAVAILABLE CS_ERROR_PREFIX "JailUnavailable"
+#define CS_ERROR_ROUTES_DIFFER CS_ERROR_PREFIX "RoutesDiffer"
+#define CS_ERROR_LIMITS_EXCEEDED CS_ERROR_PREFIX "LimitsExceeded"
+#define CS_ERROR_NO_SUCH_SESSION CS_ERROR_PREFIX "NoSuchSession"
+#define CS_ERROR_PLAN_REFUSED CS_ERROR_PREFIX "PlanRefused"
+#define CS_ERROR_SESSION_DIED CS_ERROR_PREFIX "SessionDied"
+#define CS_ERROR_SHUTTING_DOWN CS_ERROR_PREFIX "ShuttingDown"
+
+/* polkit */
+#define CS_ACTION_LAUNCH "org.claudesandbox1.launch"
+#define CS_ACTION_WIDEN "org.claudesandbox1.widen"
+#define CS_ACTION_EDIT_ALLOW_IP "org.claudesandbox1.edit-allow-ip"
+#define CS_ACTION_MANAGE_SESSIONS "org.claudesandbox1.manage-sessions"
+
+/* Places. Absolute and fixed: nothing that a caller says moves them. */
+#define CS_CONFIG_PATH "/etc/claude-sandbox.conf"
+#define CS_GITCONFIG_PATH "/etc/claude-gitconfig"
+#define CS_LIBEXEC_DIR "/usr/libexec/claude-sandbox"
+#define CS_AGENTS_DIR CS_LIBEXEC_DIR "/agents"
+#define CS_ENTRY_PATH CS_LIBEXEC_DIR "/entry"
+#define CS_LAUNCH_PATH CS_LIBEXEC_DIR "/launch"
+#define CS_SESSION_PATH CS_LIBEXEC_DIR "/session"
+#define CS_INIT_PATH CS_LIBEXEC_DIR "/init"
+#define CS_BIN_DIR "/usr/local/bin"
+#define CS_RUN_DIR "/run/claude-sandbox"
+#define CS_SESSIONS_DIR CS_RUN_DIR "/sessions"
+#define CS_MARKER_PATH CS_RUN_DIR "/inside"
+#define CS_TEMP_ROOT "/var/tmp/claude-agent"
+
+/* A session's id: 16 characters of [a-z2-7] (RFC 4648 base 32, lower case). */
+#define CS_ID_LENGTH 16
+
+/* Bounds of a request: what execve(2) takes in all on Linux with an 8 MiB stack. */
+#define CS_REQUEST_BYTES_MAX (2u * 1024 * 1024)
+#define CS_REQUEST_STRINGS_MAX 65536u
+#define CS_PATH_BYTES_MAX 4096u
+
+/* Exit statuses of our own programs. */
+#define CS_EXIT_FOUND 1
+#define CS_EXIT_USAGE 2
+#define CS_EXIT_REFUSED 125
+#define CS_EXIT_MISSING 127

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The link: service ⇄ session, over the SOCK_SEQPACKET socket CS_SESSIONS_DIR/ID/link. One message a packet, at
+ * most LINK_PACKET_MAX bytes, nothing but plain values in it (no descriptors). The session belongs to its user:
+ * each decoder treats the packet as hostile input. The encoder never makes what the decoder refuses.
+ *
+ * The service connects (SO_PEERCRED then names who called listen(2) (unix(7)): the session); the session sends
+ * LINK_HELLO at once and LINK_STATE whenever its state changes; everything else answers a question and carries
+ * the question's serial.
+ */
+
+#include "dbus/base.h"
+
+#define LINK_PACKET_MAX (64u * 1024)
+#define LINK_WAITING_MAX 3
+#define LINK_ANSWER_USEC (2 * USEC_PER_SEC)
+#define LINK_TEXT_MAX 8192u
+#define LINK_COLUMNS_MAX 8u
+#define LINK_ROWS_MAX 4096u /* of a whole table, over all its pages */
+
+/* In the order of a session's life; names as DESIGN's State. */
+typedef enum SessionState {
+	SESSION_STARTING,
+	SESSION_RUNNING,
+	SESSION_STOPPED,
+	SESSION_OFFLINE,
+	SESSION_ENDING,
+	SESSION_STATE_MAX,
+	SESSION_STATE_INVALID = -EINVAL,
+} SessionState;
+
+typedef enum LinkKind {
+	LINK_HELLO,     /* session: state, leader, jailed */
+	LINK_STATE,     /* session: state, leader, jailed, exit_status */
+	LINK_STARTED,   /* session, once: the agent was executed; Launch may reply */
+	LINK_FAILED,    /* session, once, instead of STARTED: error (a CS_ERROR_ name), text (cause and fix) */
+	LINK_EXITED,    /* session, once: exit_status as wait(2) encodes it */
+	LINK_STOP,      /* service: serial, usec of grace; hang up, then kill */
+	LINK_TABLE_GET, /* service: serial, table, first row wanted */
+	LINK_TABLE,     /* session: serial, table, first, total, rows */
+	LINK_DONE,      /* session: serial, result 0 or a negative errno */
+	LINK_KIND_MAX,
+} LinkKind;
+
+typedef enum LinkTable {
+	LINK_TABLE_WARNINGS,    /* text */
+	LINK_TABLE_POSTURE,     /* layer, strength, detail */
+	LINK_TABLE_ROUTES,      /* destination, verdict, device, reason, state */
+	LINK_TABLE_EXPOSURE,    /* path, kind, mode, origin, reason */
+	LINK_TABLE_ENVIRONMENT, /* name, origin */
+	LINK_TABLE_MAX,
+} LinkTable;
+
+/* Columns of each table; every row has exactly so many. */
+size_t link_table_columns(LinkTable table);
+
+typedef struct LinkRow {
+	char *columns[LINK_COLUMNS_MAX]; /* bytes without NUL */
+} LinkRow;
+
+typedef struct LinkMessage {
+	LinkKind kind;
+	uint32_t serial;
+	SessionState state;
+	uint32_t leader; /* pid of the jail's init in the service's pid namespace, 0 before it runs */
+	bool jailed;
+	int32_t exit_status;
+	int32_t result;
+	uint64_t usec;
+	char *error, *text;
+	LinkTable table;
+	uint32_t first, total, n_rows;
+	LinkRow *rows;
+} LinkMessage;
+
+#define LINK_MESSAGE_INIT ((LinkMessage){ .kind = LINK_KIND_MAX })
+
+void link_message_done(LinkMessage *m);
+
+/*
+ * Write m as one packet. For LINK_TABLE as many rows as fit go in, and *ret_rows (may be NULL) says how many.
+ * Return: 0; -EMSGSIZE when even one row does not fit; -ENOMEM; -EINVAL for a message that the decoder would
+ * refuse. The buffer is the caller's to free.
+ */
+int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint32_t *ret_rows);
+/* Return: 0, -EBADMSG for anything that link_encode() cannot have written, -ENOMEM. */
+int link_decode(const void *data, size_t size, LinkMessage *ret);
+
+const char *session_state_to_string(SessionState state);
+SessionState session_state_from_string(const char *name);
+
+/*
+ * One packet over a SOCK_SEQPACKET socket, shared by all three codecs. Never blocks (MSG_DONTWAIT).
+ * packet_send: 0 or -EAGAIN, -EPIPE, ...
+ * packet_receive: the size, 0 at the end of the stream, -EMSGSIZE for one above max, -EAGAIN. Descriptors that
+ * a peer attached are closed, never kept.
+ */
+int packet_send(int fd, const void *data, size_t size);
+ssize_t packet_receive(int fd, void *buffer, size_t max);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The descriptors with which the service executes `session`. Nothing else is open, the environment is empty, the
+ * directory is "/".
+ */
+enum {
+	SPAWN_FD_LINK = 3,      /* bound, not yet listening: session calls listen(2) */
+	SPAWN_FD_LISTENING = 4, /* pipe to the service; session closes it when it listens */
+	SPAWN_FD_REQUEST = 5,   /* sealed memfd, service/plan/request.h */
+	SPAWN_FD_LIFELINE = 6,
+	SPAWN_FD_STDIN = 7, /* key 0 of Launch; open only if the request says so */
+	SPAWN_FD_STDOUT = 8,
+	SPAWN_FD_STDERR = 9,
+	SPAWN_FD_MAX = 10,
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The file system as the plan sees it: one small table of functions, so that the plan is pure and tests run it on
+ * an invented tree. The real one is service/session/view.c.
+ */
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "dbus/base.h"
+
+typedef struct PlanNode {
+	char *path;  /* canonical: absolute, no links, no "." or ".." */
+	mode_t mode; /* st_mode: type and permission */
+	uid_t uid;
+	gid_t gid;
+	int fd; /* O_PATH on exactly this object, to be handed to bwrap; FD_NONE in tests */
+} PlanNode;
+
+#define PLAN_NODE_INIT ((PlanNode){ .fd = FD_NONE })
+
+static inline void plan_node_done(PlanNode *node)
+{
+	free(node->path);
+	*node = (PlanNode){ .fd = close_fd(node->fd) };
+}
+
+typedef struct PlanView {
+	void *userdata;
+	/*
+	 * Follow path from "/" to its object. A link is followed only when root owns it or it lies in the top level
+	 * of the caller's home; never a magic link; at most 40. Return: 0; -ENOENT, -ENOTDIR, -EACCES; -ELOOP for a link that
+	 * may not be followed.
+	 */
+	int (*resolve)(void *userdata, const char *path, PlanNode *ret);
+	/* The text of the link at path itself. Return: 0, -EINVAL when it is none, -ENOENT, -ENOMEM. */
+	int (*read_link)(void *userdata, const char *path, char **ret);
+	/* Could the caller open path for reading? */
+	bool (*readable)(void *userdata, const char *path);
+	/*
+	 * Call each for every name in directory (no "." or ".."), in byte order, at most max. Return: 0, -ENOENT,
+	 * -E2BIG, or what each returned if not 0.
+	 */
+	int (*list)(void *userdata, const char *directory, size_t max,
+	            int (*each)(void *each_userdata, const char *name), void *each_userdata);
+} PlanView;
