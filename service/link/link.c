@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/link/link.h"
+
+#include "service/link/pack.h"
+
+static const char *const session_state_names[SESSION_STATE_MAX] = {
+	[SESSION_STARTING] = "starting", [SESSION_RUNNING] = "running", [SESSION_STOPPED] = "stopped",
+	[SESSION_OFFLINE] = "offline",   [SESSION_ENDING] = "ending",
+};
+
+static const size_t table_columns[LINK_TABLE_MAX] = {
+	[LINK_TABLE_WARNINGS] = 1, [LINK_TABLE_POSTURE] = 3,     [LINK_TABLE_ROUTES] = 5,
+	[LINK_TABLE_EXPOSURE] = 5, [LINK_TABLE_ENVIRONMENT] = 2,
+};
+
+const char *session_state_to_string(SessionState state)
+{
+	if (state < 0 || state >= SESSION_STATE_MAX)
+		return "unknown";
+	return session_state_names[state];
+}
+
+SessionState session_state_from_string(const char *name)
+{
+	for (SessionState s = 0; s < SESSION_STATE_MAX; s++)
+		if (streq(session_state_names[s], name))
+			return s;
+	return SESSION_STATE_INVALID;
+}
+
+size_t link_table_columns(LinkTable table)
+{
+	return table < LINK_TABLE_MAX ? table_columns[table] : 0;
+}
+
+void link_message_done(LinkMessage *m)
+{
+	free(m->error);
+	free(m->text);
+	for (uint32_t i = 0; m->rows && i < m->n_rows; i++)
+		for (size_t c = 0; c < LINK_COLUMNS_MAX; c++)
+			free(m->rows[i].columns[c]);
+	free(m->rows);
+	*m = LINK_MESSAGE_INIT;
+}
+
+static void encode_state(PackWriter *w, const LinkMessage *m)
+{
+	if (m->state < 0 || m->state >= SESSION_STATE_MAX)
+		w->error = w->error ?: -EINVAL;
+	pack_u32(w, (uint32_t)m->state);
+	pack_u32(w, m->leader);
+	pack_u8(w, m->jailed);
+	pack_i32(w, m->exit_status);
+}
+
+static void encode_text(PackWriter *w, const char *text)
+{
+	if (text && strlen(text) > LINK_TEXT_MAX)
+		w->error = w->error ?: -EINVAL;
+	pack_string(w, text);
+}
+
+/* Rows until the packet is full; their count stands before them and is filled in at the end. */
+static void encode_rows(PackWriter *w, const LinkMessage *m, uint32_t *ret_rows)
+{
+	size_t columns = link_table_columns(m->table), count_at;
+	uint32_t n = 0;
+
+	if (columns == 0 || m->first > m->total || m->total > LINK_ROWS_MAX || m->n_rows > m->total - m->first)
+		w->error = w->error ?: -EINVAL;
+	pack_u32(w, (uint32_t)m->table);
+	pack_u32(w, m->first);
+	pack_u32(w, m->total);
+	count_at = w->size;
+	pack_u32(w, 0);
+
+	while (!w->error && n < m->n_rows) {
+		size_t row_at = w->size;
+
+		for (size_t c = 0; c < columns; c++)
+			encode_text(w, m->rows[n].columns[c]);
+		if (w->error == -EMSGSIZE && n > 0) {
+			w->error = 0;
+			w->size = row_at;
+			break;
+		}
+		n++;
+	}
+
+	for (size_t i = 0; !w->error && i < sizeof(n); i++)
+		w->data[count_at + i] = (uint8_t)(n >> (8 * i));
+	if (ret_rows)
+		*ret_rows = n;
+}
+
+int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint32_t *ret_rows)
+{
+	_cleanup_(pack_done) PackWriter w;
+
+	pack_init(&w, LINK_PACKET_MAX);
+	pack_u32(&w, (uint32_t)m->kind);
+
+	switch (m->kind) {
+	case LINK_HELLO:
+	case LINK_STATE:
+		encode_state(&w, m);
+		break;
+	case LINK_STARTED:
+		break;
+	case LINK_FAILED:
+		encode_text(&w, m->error);
+		encode_text(&w, m->text);
+		break;
+	case LINK_EXITED:
+		pack_i32(&w, m->exit_status);
+		break;
+	case LINK_STOP:
+		pack_u32(&w, m->serial);
+		pack_u64(&w, m->usec);
+		break;
+	case LINK_TABLE_GET:
+		if (m->table >= LINK_TABLE_MAX || m->first > LINK_ROWS_MAX)
+			w.error = -EINVAL;
+		pack_u32(&w, m->serial);
+		pack_u32(&w, (uint32_t)m->table);
+		pack_u32(&w, m->first);
+		break;
+	case LINK_TABLE:
+		pack_u32(&w, m->serial);
+		encode_rows(&w, m, ret_rows);
+		break;
+	case LINK_DONE:
+		if (m->result > 0)
+			w.error = -EINVAL;
+		pack_u32(&w, m->serial);
+		pack_i32(&w, m->result);
+		break;
+	case LINK_KIND_MAX:
+	default:
+		return -EINVAL;
+	}
+
+	if (w.error)
+		return w.error;
+	*ret_size = w.size;
+	*ret_data = TAKE_PTR(w.data);
+	return 0;
+}
+
+static void decode_state(PackReader *r, LinkMessage *m)
+{
+	uint8_t jailed;
+
+	m->state = (SessionState)unpack_enum(r, SESSION_STATE_MAX);
+	m->leader = unpack_u32(r);
+	jailed = unpack_u8(r);
+	m->exit_status = unpack_i32(r);
+	/* A pid is positive in a pid_t; one encoding for each value of a flag. */
+	if (m->leader > INT32_MAX || jailed > 1)
+		r->error = r->error ?: -EBADMSG;
+	m->jailed = jailed == 1;
+}
+
+static void decode_rows(PackReader *r, LinkMessage *m)
+{
+	size_t columns;
+	uint32_t n;
+
+	m->table = (LinkTable)unpack_enum(r, LINK_TABLE_MAX);
+	columns = link_table_columns(m->table);
+	m->first = unpack_u32(r);
+	m->total = unpack_u32(r);
+	n = unpack_u32(r);
+	if (r->error)
+		return;
+	if (m->total > LINK_ROWS_MAX || m->first > m->total || n > m->total - m->first ||
+	    n > (r->size - r->offset) / (columns * sizeof(uint32_t))) {
+		r->error = -EBADMSG;
+		return;
+	}
+	if (n == 0)
+		return;
+
+	m->rows = calloc(n, sizeof(LinkRow));
+	if (!m->rows) {
+		r->error = -ENOMEM;
+		return;
+	}
+	m->n_rows = n;
+	for (uint32_t i = 0; i < n && !r->error; i++)
+		for (size_t c = 0; c < columns && !r->error; c++)
+			m->rows[i].columns[c] = unpack_string(r, LINK_TEXT_MAX);
+}
+
+int link_decode(const void *data, size_t size, LinkMessage *ret)
+{
+	_cleanup_(link_message_done) LinkMessage m = LINK_MESSAGE_INIT;
+	PackReader r;
+	int error;
+
+	if (size > LINK_PACKET_MAX)
+		return -EBADMSG;
+	unpack_init(&r, data, size);
+	m.kind = (LinkKind)unpack_enum(&r, LINK_KIND_MAX);
+	if (r.error)
+		return r.error;
+
+	switch (m.kind) {
+	case LINK_HELLO:
+	case LINK_STATE:
+		decode_state(&r, &m);
+		break;
+	case LINK_STARTED:
+		break;
+	case LINK_FAILED:
+		m.error = unpack_string(&r, LINK_TEXT_MAX);
+		m.text = unpack_string(&r, LINK_TEXT_MAX);
+		break;
+	case LINK_EXITED:
+		m.exit_status = unpack_i32(&r);
+		break;
+	case LINK_STOP:
+		m.serial = unpack_u32(&r);
+		m.usec = unpack_u64(&r);
+		break;
+	case LINK_TABLE_GET:
+		m.serial = unpack_u32(&r);
+		m.table = (LinkTable)unpack_enum(&r, LINK_TABLE_MAX);
+		m.first = unpack_u32(&r);
+		if (m.first > LINK_ROWS_MAX)
+			r.error = r.error ?: -EBADMSG;
+		break;
+	case LINK_TABLE:
+		m.serial = unpack_u32(&r);
+		decode_rows(&r, &m);
+		break;
+	case LINK_DONE:
+		m.serial = unpack_u32(&r);
+		m.result = unpack_i32(&r);
+		if (m.result > 0)
+			r.error = r.error ?: -EBADMSG;
+		break;
+	case LINK_KIND_MAX:
+	default:
+		return -EBADMSG;
+	}
+
+	error = unpack_finish(&r);
+	if (error)
+		return error;
+	*ret = m;
+	m = LINK_MESSAGE_INIT;
+	return 0;
+}
