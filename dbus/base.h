@@ -65,39 +65,39 @@ static inline void fclosep(FILE **f)
 #define _cleanup_free_ _cleanup_(freep)
 #define _cleanup_fclose_ _cleanup_(fclosep)
 
-#define DEFINE_CLEANUP(type, function)              \
-	static inline void function##p(type **p)    \
-	{                                           \
-		if (*p)                             \
-			*p = function(*p);          \
+#define DEFINE_CLEANUP(type, function)           \
+	static inline void function##p(type **p) \
+	{                                        \
+		if (*p)                          \
+			*p = function(*p);       \
 	}
 
 /* Hand a descriptor on: its variable no longer owns it. */
-#define TAKE_FD(fd)                \
-	({                         \
-		int *_fdp = &(fd); \
+#define TAKE_FD(fd)                 \
+	({                          \
+		int *_fdp = &(fd);  \
 		int _taken = *_fdp; \
-		*_fdp = FD_NONE;   \
-		_taken;            \
+		*_fdp = FD_NONE;    \
+		_taken;             \
 	})
 
 /* Hand a pointer on: its variable no longer owns it. */
-#define TAKE_PTR(pointer)                           \
-	({                                          \
+#define TAKE_PTR(pointer)                              \
+	({                                             \
 		__typeof__(pointer) *_pp = &(pointer); \
-		__typeof__(pointer) _taken = *_pp;  \
-		*_pp = NULL;                        \
-		_taken;                             \
+		__typeof__(pointer) _taken = *_pp;     \
+		*_pp = NULL;                           \
+		_taken;                                \
 	})
 
 #define MIN_OF(a, b) _PICK_OF(a, <, b, __COUNTER__)
 #define MAX_OF(a, b) _PICK_OF(a, >, b, __COUNTER__)
 #define _PICK_OF(a, relation, b, n) _PICK_OF_NAMED(a, relation, b, n)
-#define _PICK_OF_NAMED(a, relation, b, n)                       \
-	({                                                      \
-		__typeof__(a) _a##n = (a);                      \
-		__typeof__(b) _b##n = (b);                      \
-		_a##n relation _b##n ? _a##n : _b##n;           \
+#define _PICK_OF_NAMED(a, relation, b, n)             \
+	({                                            \
+		__typeof__(a) _a##n = (a);            \
+		__typeof__(b) _b##n = (b);            \
+		_a##n relation _b##n ? _a##n : _b##n; \
 	})
 
 static inline bool streq(const char *a, const char *b)

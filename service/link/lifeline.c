@@ -40,7 +40,7 @@ void lifeline_message_done(LifelineMessage *m)
 
 int lifeline_encode(const LifelineMessage *m, uint8_t **ret_data, size_t *ret_size)
 {
-	_cleanup_(pack_done) PackWriter w;
+	_cleanup_(pack_done) PackWriter w = { 0 };
 
 	if (m->kind >= LIFELINE_KIND_MAX || !lifeline_is_sane(m))
 		return -EINVAL;

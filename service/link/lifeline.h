@@ -16,9 +16,9 @@ typedef enum LifelineKind {
 	LIFELINE_STARTED,   /* session: no more warnings; the agent runs */
 	LIFELINE_STOPPED,   /* session: number of the stop signal; launch stops itself */
 	LIFELINE_CONTINUED, /* session: the agent runs again */
-	LIFELINE_EXITED,    /* session: number is the status as wait(2) encodes it; nothing of the jail runs */
-	LIFELINE_SIGNAL,    /* launch: number of a signal for the agent */
-	LIFELINE_RESUME,    /* launch: it runs again; resume the agent's foreground group */
+	LIFELINE_EXITED, /* session: number is the status as wait(2) encodes it; nothing of the jail runs */
+	LIFELINE_SIGNAL, /* launch: number of a signal for the agent */
+	LIFELINE_RESUME, /* launch: it runs again; resume the agent's foreground group */
 	LIFELINE_KIND_MAX,
 } LifelineKind;
 

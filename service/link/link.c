@@ -67,7 +67,8 @@ static void encode_rows(PackWriter *w, const LinkMessage *m, uint32_t *ret_rows)
 	size_t columns = link_table_columns(m->table), count_at;
 	uint32_t n = 0;
 
-	if (columns == 0 || m->first > m->total || m->total > LINK_ROWS_MAX || m->n_rows > m->total - m->first)
+	if (columns == 0 || m->first > m->total || m->total > LINK_ROWS_MAX ||
+	    m->n_rows > m->total - m->first)
 		w->error = w->error ?: -EINVAL;
 	pack_u32(w, (uint32_t)m->table);
 	pack_u32(w, m->first);
@@ -96,7 +97,7 @@ static void encode_rows(PackWriter *w, const LinkMessage *m, uint32_t *ret_rows)
 
 int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint32_t *ret_rows)
 {
-	_cleanup_(pack_done) PackWriter w;
+	_cleanup_(pack_done) PackWriter w = { 0 };
 
 	pack_init(&w, LINK_PACKET_MAX);
 	pack_u32(&w, (uint32_t)m->kind);

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * The link: service ⇄ session, over the SOCK_SEQPACKET socket CS_SESSIONS_DIR/ID/link. One message a packet, at
- * most LINK_PACKET_MAX bytes, nothing but plain values in it (no descriptors). The session belongs to its user:
- * each decoder treats the packet as hostile input. The encoder never makes what the decoder refuses.
+ * The link: service ⇄ session, over the SOCK_SEQPACKET socket CS_SESSIONS_DIR/ID/link. One message a packet,
+ * at most LINK_PACKET_MAX bytes, nothing but plain values in it (no descriptors). The session belongs to its
+ * user: each decoder treats the packet as hostile input. The encoder never makes what the decoder refuses.
  *
- * The service connects (SO_PEERCRED then names who called listen(2) (unix(7)): the session); the session sends
- * LINK_HELLO at once and LINK_STATE whenever its state changes; everything else answers a question and carries
- * the question's serial.
+ * The service connects (SO_PEERCRED then names who called listen(2) (unix(7)): the session); the session
+ * sends LINK_HELLO at once and LINK_STATE whenever its state changes; everything else answers a question and
+ * carries the question's serial.
  */
 
 #include "dbus/base.h"
@@ -32,12 +32,12 @@ typedef enum SessionState {
 } SessionState;
 
 typedef enum LinkKind {
-	LINK_HELLO,     /* session: state, leader, jailed */
-	LINK_STATE,     /* session: state, leader, jailed, exit_status */
-	LINK_STARTED,   /* session, once: the agent was executed; Launch may reply */
-	LINK_FAILED,    /* session, once, instead of STARTED: error (a CS_ERROR_ name), text (cause and fix) */
-	LINK_EXITED,    /* session, once: exit_status as wait(2) encodes it */
-	LINK_STOP,      /* service: serial, usec of grace; hang up, then kill */
+	LINK_HELLO,   /* session: state, leader, jailed */
+	LINK_STATE,   /* session: state, leader, jailed, exit_status */
+	LINK_STARTED, /* session, once: the agent was executed; Launch may reply */
+	LINK_FAILED,  /* session, once, instead of STARTED: error (a CS_ERROR_ name), text (cause and fix) */
+	LINK_EXITED,  /* session, once: exit_status as wait(2) encodes it */
+	LINK_STOP,    /* service: serial, usec of grace; hang up, then kill */
 	LINK_TABLE_GET, /* service: serial, table, first row wanted */
 	LINK_TABLE,     /* session: serial, table, first, total, rows */
 	LINK_DONE,      /* session: serial, result 0 or a negative errno */
@@ -94,8 +94,8 @@ SessionState session_state_from_string(const char *name);
 /*
  * One packet over a SOCK_SEQPACKET socket, shared by all three codecs. Never blocks (MSG_DONTWAIT).
  * packet_send: 0 or -EAGAIN, -EPIPE, ...
- * packet_receive: the size, 0 at the end of the stream, -EMSGSIZE for one above max, -EAGAIN. Descriptors that
- * a peer attached are closed, never kept.
+ * packet_receive: the size, 0 at the end of the stream, -EMSGSIZE for one above max, -EAGAIN. Descriptors
+ * that a peer attached are closed, never kept.
  */
 int packet_send(int fd, const void *data, size_t size);
 ssize_t packet_receive(int fd, void *buffer, size_t max);

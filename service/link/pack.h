@@ -3,8 +3,8 @@
 
 /*
  * The one encoding below every codec of ours: little-endian integers and counted byte strings, written into a
- * buffer that has a limit and read back without ever trusting a length. libc only, no allocation while reading
- * except where a function says so.
+ * buffer that has a limit and read back without ever trusting a length. libc only, no allocation while
+ * reading except where a function says so.
  *
  * Both sides are sticky: after the first error every further call does nothing, so a codec is a straight list
  * of fields and one check at the end.
@@ -49,9 +49,11 @@ uint32_t unpack_enum(PackReader *r, uint32_t max);
 const void *unpack_bytes(PackReader *r, size_t max, size_t *ret_n);
 /* Allocates. A string of at most max bytes without NUL bytes; NULL after an error. */
 char *unpack_string(PackReader *r, size_t max);
-/* Allocates. At most max_strings strings of at most max bytes each; NULL after an error. Free with strings_free(). */
+/* Allocates. At most max_strings strings of at most max bytes each; NULL after an error. Free with
+ * strings_free(). */
 char **unpack_strings(PackReader *r, size_t max_strings, size_t max);
-/* Return: 0 when everything was read and nothing is left over, else the error (-EBADMSG for trailing bytes). */
+/* Return: 0 when everything was read and nothing is left over, else the error (-EBADMSG for trailing bytes).
+ */
 int unpack_finish(const PackReader *r);
 
 /* Free a NULL-terminated vector and its strings. Return: NULL. */

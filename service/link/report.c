@@ -19,7 +19,8 @@ static bool report_is_sane(const Report *report)
 		return report->stage == 0 && report->number >= 0 &&
 		       (WIFEXITED(report->number) || WIFSIGNALED(report->number));
 	case REPORT_FAILED:
-		return report->number > 0 && report->number < 4096; /* MAX_ERRNO of the kernel's err.h is 4095 */
+		return report->number > 0 &&
+		       report->number < 4096; /* MAX_ERRNO of the kernel's err.h is 4095 */
 	case REPORT_EXECUTED:
 	case REPORT_CONTINUED:
 	case REPORT_RESUME:
@@ -74,15 +75,15 @@ void init_orders_done(InitOrders *orders)
 
 static bool orders_are_sane(const InitOrders *orders)
 {
-	return strings_count(orders->argv) > 0 && orders->program && orders->program[0] == '/' && orders->cwd &&
-	       orders->cwd[0] == '/' && (orders->descriptors & ~ORDERS_DESCRIPTORS_ALL) == 0 &&
-	       (orders->terminals & ~ORDERS_DESCRIPTORS_ALL) == 0 && (orders->descriptors & orders->terminals) == 0 &&
-	       orders->file_mode_mask <= 0777;
+	return strings_count(orders->argv) > 0 && orders->program && orders->program[0] == '/' &&
+	       orders->cwd && orders->cwd[0] == '/' && (orders->descriptors & ~ORDERS_DESCRIPTORS_ALL) == 0 &&
+	       (orders->terminals & ~ORDERS_DESCRIPTORS_ALL) == 0 &&
+	       (orders->descriptors & orders->terminals) == 0 && orders->file_mode_mask <= 0777;
 }
 
 int init_orders_encode(const InitOrders *orders, uint8_t **ret_data, size_t *ret_size)
 {
-	_cleanup_(pack_done) PackWriter w;
+	_cleanup_(pack_done) PackWriter w = { 0 };
 
 	if (!orders_are_sane(orders))
 		return -EINVAL;

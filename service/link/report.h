@@ -48,8 +48,8 @@ int report_decode(const void *data, size_t size, Report *ret);
 
 /*
  * Descriptor numbers in init, after bwrap. bwrap itself runs with 0 = 1 = /dev/null and 2 = its error pipe.
- * INIT_FD_STDIN.. are open only for keys that the orders name; where a key is the terminal, INIT_FD_TERMINAL is
- * used and the key's own is not open.
+ * INIT_FD_STDIN.. are open only for keys that the orders name; where a key is the terminal, INIT_FD_TERMINAL
+ * is used and the key's own is not open.
  */
 enum {
 	INIT_FD_REPORT = 3,
@@ -64,12 +64,13 @@ enum {
 typedef struct InitOrders {
 	char **argv;
 	char **environment;
-	char *program;          /* absolute path inside */
-	char *cwd;              /* absolute path inside */
-	uint32_t descriptors;   /* bit n: key n (0, 1, 2) is INIT_FD_STDIN + n; neither this nor terminals: closed */
-	uint32_t terminals;     /* bit n: key n is the PTY, INIT_FD_TERMINAL */
+	char *program;           /* absolute path inside */
+	char *cwd;               /* absolute path inside */
+	uint32_t descriptors;    /* bit n: key n (0, 1, 2) is INIT_FD_STDIN + n; neither this nor terminals:
+				    closed */
+	uint32_t terminals;      /* bit n: key n is the PTY, INIT_FD_TERMINAL */
 	uint32_t file_mode_mask; /* umask(2) of the agent */
-	bool forbid_namespaces; /* root's session: the filter refuses new user namespaces */
+	bool forbid_namespaces;  /* root's session: the filter refuses new user namespaces */
 } InitOrders;
 
 void init_orders_done(InitOrders *orders);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The descriptors with which the service executes `session`. Nothing else is open, the environment is empty, the
- * directory is "/".
+ * The descriptors with which the service executes `session`. Nothing else is open, the environment is empty,
+ * the directory is "/".
  */
 enum {
 	SPAWN_FD_LINK = 3,      /* bound, not yet listening: session calls listen(2) */

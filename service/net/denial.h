@@ -3,8 +3,8 @@
 
 /*
  * Programs the denial into the holder's namespace through the passed sockets. ORDER IS SECURITY: loopback up,
- * address, filter, neighbour, prohibits, forwarder, allow-ip, default; the default is last, so that nothing is
- * reachable before everything that denies is there. The steps stand in a table of their own file
+ * address, filter, neighbour, prohibits, forwarder, allow-ip, default; the default is last, so that nothing
+ * is reachable before everything that denies is there. The steps stand in a table of their own file
  * (denial-steps.c) so that a test can link the program with one left out and see the refusal.
  */
 
@@ -33,7 +33,8 @@ extern const DenialStep denial_steps[]; /* ends with a NULL name */
 int denial_init(Denial *denial, const JailSockets *sockets, const RouteTable *routes, char **ret_problem);
 void denial_done(Denial *denial);
 
-/* Run every step in order. Return: 0, or the first failure with *ret_problem that names the step and the cause. */
+/* Run every step in order. Return: 0, or the first failure with *ret_problem that names the step and the
+ * cause. */
 int denial_apply(Denial *denial, char **ret_problem);
 
 /*

@@ -5,10 +5,11 @@
 
 /* What the holder opens in its own fresh network namespace and passes to the session. */
 typedef struct JailSockets {
-	int route_fd; /* NETLINK_ROUTE, bound, to program and read back */
-	int watch_fd; /* NETLINK_ROUTE, bound, joined to the link, address, neighbour, route and rule groups */
-	int diag_fd;  /* NETLINK_SOCK_DIAG, bound */
-	int tap_fd;   /* the persistent tap jail0, attached: it must be closed by all before pasta starts */
+	int route_fd;  /* NETLINK_ROUTE, bound, to program and read back */
+	int watch_fd;  /* NETLINK_ROUTE, bound, joined to the link, address, neighbour, route and rule groups
+			*/
+	int diag_fd;   /* NETLINK_SOCK_DIAG, bound */
+	int tap_fd;    /* the persistent tap jail0, attached: it must be closed by all before pasta starts */
 	bool ipv6_off; /* disable_ipv6 could be written */
 } JailSockets;
 
@@ -17,8 +18,8 @@ typedef struct JailSockets {
 void jail_sockets_close(JailSockets *sockets);
 
 /*
- * In the holder, after unshare(2) and the id maps: switch IPv6 off where it can be, make the tap, open and bind
- * the sockets. Return: 0; a negative errno with *ret_problem that tells apart: /dev/net/tun absent, denied by
- * mode, denied by a device cgroup or an LSM, the kernel without tun.
+ * In the holder, after unshare(2) and the id maps: switch IPv6 off where it can be, make the tap, open and
+ * bind the sockets. Return: 0; a negative errno with *ret_problem that tells apart: /dev/net/tun absent,
+ * denied by mode, denied by a device cgroup or an LSM, the kernel without tun.
  */
 int jail_sockets_open(JailSockets *ret, char **ret_problem);

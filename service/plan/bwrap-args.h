@@ -12,14 +12,14 @@
 typedef struct BwrapArguments {
 	char *text;
 	size_t size;
-	int *fds;               /* borrowed from the plan; FD_NONE for a file */
-	const Entry **entries;  /* the entry that each descriptor belongs to */
+	int *fds;              /* borrowed from the plan; FD_NONE for a file */
+	const Entry **entries; /* the entry that each descriptor belongs to */
 	size_t n_fds;
 } BwrapArguments;
 
 void bwrap_arguments_done(BwrapArguments *arguments);
 /*
- * Everything up to "--"; the command follows on bwrap's own command line. flags first (namespaces, capabilities,
- * as-pid-1, die-with-parent), then the entries in the plan's order. Return: 0, -ENOMEM.
+ * Everything up to "--"; the command follows on bwrap's own command line. flags first (namespaces,
+ * capabilities, as-pid-1, die-with-parent), then the entries in the plan's order. Return: 0, -ENOMEM.
  */
 int bwrap_arguments_make(const Plan *plan, int first_fd, BwrapArguments *ret);

@@ -45,7 +45,8 @@ typedef enum ConfigProcfs {
 
 typedef struct ConfigValue {
 	ConfigKey key;
-	char *text;    /* canonical: "1"/"0" for flags, decimal for numbers, "A.B.C.D/LEN" without "/32" for addresses */
+	char *text;    /* canonical: "1"/"0" for flags, decimal for numbers, "A.B.C.D/LEN" without "/32" for
+			  addresses */
 	char *comment; /* what followed '#' on the line, trimmed; "" when nothing did */
 	char *origin;  /* "/etc/claude-sandbox.conf:LINE", "environment CLAUDE_SANDBOX_..." or "default" */
 } ConfigValue;
@@ -72,11 +73,12 @@ int config_parse(const char *path, const char *text, size_t size, Config *ret, c
 /*
  * Add the twins found in environment (NAME=VALUE strings). A scalar replaces when it narrows; lists add.
  * ret_widenings receives one sentence in words for each twin that asks for more than the configuration gives
- * (DESIGN §5: jail off, allow-ip, allow-write, ports, devices, workspace-root, pass-env, gpu, forge turned back
- * on); the caller decides. Ports in both directions are refused here too.
- * Return: 0; -EINVAL with *ret_problem naming the variable; -ENOMEM.
+ * (DESIGN §5: jail off, allow-ip, allow-write, ports, devices, workspace-root, pass-env, gpu, forge turned
+ * back on); the caller decides. Ports in both directions are refused here too. Return: 0; -EINVAL with
+ * *ret_problem naming the variable; -ENOMEM.
  */
-int config_add_environment(Config *config, char *const *environment, char ***ret_widenings, char **ret_problem);
+int config_add_environment(Config *config, char *const *environment, char ***ret_widenings,
+			   char **ret_problem);
 
 /*
  * Refuse a key that is set and has no effect in this version yet (DESIGN: refused rather than ignored).
@@ -85,9 +87,11 @@ int config_add_environment(Config *config, char *const *environment, char ***ret
 int config_check_effects(const Config *config, char **ret_problem);
 
 /* Getters, with the defaults of DESIGN §6. */
-bool config_flag(const Config *config, ConfigKey key);         /* no-forge, egress-jail, gpu */
-uint64_t config_number(const Config *config, ConfigKey key);   /* tasks-max 4096, max-sessions 64, memory-max 0 = none, local-model-port 0 */
-const char *config_text(const Config *config, ConfigKey key);  /* workspace-root, or NULL */
+bool config_flag(const Config *config, ConfigKey key); /* no-forge, egress-jail, gpu */
+uint64_t
+config_number(const Config *config,
+	      ConfigKey key); /* tasks-max 4096, max-sessions 64, memory-max 0 = none, local-model-port 0 */
+const char *config_text(const Config *config, ConfigKey key); /* workspace-root, or NULL */
 ConfigProcfs config_procfs(const Config *config);
 /* Walk the values of one key; *index starts at 0. Return: the next or NULL. */
 const ConfigValue *config_next(const Config *config, ConfigKey key, size_t *index);
@@ -102,11 +106,13 @@ void config_policy(const Config *config, ConfigPolicyFunction function, void *us
  * IPv4 "A.B.C.D" or "A.B.C.D/LEN" with 16 <= LEN <= 32 and no host bits; refuses the default route, loopback,
  * multicast, 240/4, 0/8 and our own synthetic addresses. Return: 0, or -EINVAL with the reason.
  */
-int config_parse_address(const char *text, uint32_t *ret_address /* host order */, unsigned *ret_length, char **ret_problem);
+int config_parse_address(const char *text, uint32_t *ret_address /* host order */, unsigned *ret_length,
+			 char **ret_problem);
 
 /* May this name be passed by pass-env? Return: NULL, or why not. */
 const char *config_pass_env_refusal(const char *name);
 
 void config_pack(const Config *config, PackWriter *w);
-/* Return: 0, -EBADMSG, -ENOMEM. Text is bounded, keys are checked; values are trusted (root wrote the snapshot). */
+/* Return: 0, -EBADMSG, -ENOMEM. Text is bounded, keys are checked; values are trusted (root wrote the
+ * snapshot). */
 int config_unpack(PackReader *r, Config *ret);

@@ -2,12 +2,13 @@
 #pragma once
 
 /*
- * THE PLAN: every mount and variable of one session, as a pure function of profile, configuration, request and
- * an injected view of the file system. bwrap's arguments (bwrap-args), the exposure table (exposure) and the
- * battery's expectations are all derived from this one list; nothing else adds a mount or a variable.
+ * THE PLAN: every mount and variable of one session, as a pure function of profile, configuration, request
+ * and an injected view of the file system. bwrap's arguments (bwrap-args), the exposure table (exposure) and
+ * the battery's expectations are all derived from this one list; nothing else adds a mount or a variable.
  *
- * bwrap applies operations in order, so ORDER IS POLICY, written at the top of mounts.c: a mask follows the bind
- * that it covers, an allow-write bind follows the masks that it reaches through, the entry-point guard is last.
+ * bwrap applies operations in order, so ORDER IS POLICY, written at the top of mounts.c: a mask follows the
+ * bind that it covers, an allow-write bind follows the masks that it reaches through, the entry-point guard
+ * is last.
  */
 
 #include "dbus/base.h"
@@ -20,13 +21,13 @@
 #define PLAN_MOUNTS_ORDINARY 60u
 
 typedef enum EntryKind {
-	ENTRY_BIND,    /* source fd at destination, with what is mounted below it */
-	ENTRY_TMPFS,   /* an empty private directory */
-	ENTRY_DEV,     /* bwrap's fresh /dev */
-	ENTRY_PROC,    /* a private /proc */
-	ENTRY_LINK,    /* a symbolic link, text in data */
-	ENTRY_FILE,    /* a read-only file with the bytes of data */
-	ENTRY_DIRECTORY, /* an empty directory in a tmpfs of ours */
+	ENTRY_BIND,       /* source fd at destination, with what is mounted below it */
+	ENTRY_TMPFS,      /* an empty private directory */
+	ENTRY_DEV,        /* bwrap's fresh /dev */
+	ENTRY_PROC,       /* a private /proc */
+	ENTRY_LINK,       /* a symbolic link, text in data */
+	ENTRY_FILE,       /* a read-only file with the bytes of data */
+	ENTRY_DIRECTORY,  /* an empty directory in a tmpfs of ours */
 	ENTRY_DESCRIPTOR, /* no mount: a descriptor of the caller, a row of the exposure */
 	ENTRY_KIND_MAX,
 } EntryKind;
@@ -42,13 +43,14 @@ typedef enum EntryMode {
 typedef struct Entry {
 	EntryKind kind;
 	EntryMode mode;
-	char *source; /* canonical path outside; NULL where there is none */
-	int source_fd; /* owned; FD_NONE in tests and where there is none */
+	char *source;      /* canonical path outside; NULL where there is none */
+	int source_fd;     /* owned; FD_NONE in tests and where there is none */
 	char *destination; /* canonical path inside */
-	void *data;   /* ENTRY_FILE: data_size bytes; ENTRY_LINK: text */
+	void *data;        /* ENTRY_FILE: data_size bytes; ENTRY_LINK: text */
 	size_t data_size;
 	mode_t permissions; /* of a tmpfs or directory that we make; 0 = 0755 */
-	const char *origin; /* the rule: "root", "profile claude", ... or owned_origin for a configuration line */
+	const char *
+		origin; /* the rule: "root", "profile claude", ... or owned_origin for a configuration line */
 	char *owned_origin;
 	const char *reason; /* why, in words */
 } Entry;
@@ -73,23 +75,24 @@ typedef struct Plan {
 
 /* What the session found out by doing (it is the impure part) and the plan needs. */
 typedef struct PlanFacts {
-	bool private_proc;        /* the holder could mount one */
-	const char *git_config;   /* the session's rendered git configuration */
-	const char *resolver;     /* the session's resolv.conf; NULL: none to be placed */
-	const char *temp_root;    /* CLAUDE_CODE_TMPDIR's directory, or NULL */
+	bool private_proc;         /* the holder could mount one */
+	const char *git_config;    /* the session's rendered git configuration */
+	const char *resolver;      /* the session's resolv.conf; NULL: none to be placed */
+	const char *temp_root;     /* CLAUDE_CODE_TMPDIR's directory, or NULL */
 	const char *git_directory; /* of a linked worktree or submodule, as git says, or NULL */
 	const char *git_common_directory;
-	const char *const *sockets; /* listening sockets and FIFOs that this uid could open, to be covered; NULL-terminated */
-	bool terminal;            /* the session has a PTY: it is bound at /dev/console by its path */
-	const char *terminal_path; /* "/dev/pts/N" outside */
+	const char *const *sockets; /* listening sockets and FIFOs that this uid could open, to be covered;
+				       NULL-terminated */
+	bool terminal;              /* the session has a PTY: it is bound at /dev/console by its path */
+	const char *terminal_path;  /* "/dev/pts/N" outside */
 } PlanFacts;
 
 /*
  * Make the plan. Return: 0; a negative errno with *ret_error one of CS_ERROR_ (static) and *ret_problem the
  * sentence (cause and fix): UnsafeWorkspace, UnsafeEntryPoint, AgentMissing, PlanRefused.
  */
-int plan_make(const SessionRequest *request, const Profile *profile, const PlanFacts *facts, const PlanView *view,
-              Plan *ret, const char **ret_error, char **ret_problem);
+int plan_make(const SessionRequest *request, const Profile *profile, const PlanFacts *facts,
+	      const PlanView *view, Plan *ret, const char **ret_error, char **ret_problem);
 void plan_done(Plan *plan);
 
 const char *entry_kind_to_string(EntryKind kind);

@@ -6,22 +6,23 @@
 #include "dbus/base.h"
 
 typedef struct Profile {
-	const char *name;          /* "claude" */
+	const char *name;               /* "claude" */
 	const char *const *directories; /* below the home, read-write; NULL-terminated, as all lists here */
 	const char *const *masks;       /* below the home, hidden after the binds */
-	const char *const *first_arguments; /* put before the caller's */
+	const char *const *first_arguments;   /* put before the caller's */
 	const char *const *removed_arguments; /* exact matches taken out of the caller's */
-	const char *const *variables;   /* NAME=VALUE; "$HOME" at the start of a value is the home */
-	const char *skills;             /* directory below the home */
-	bool temp_root;                 /* CLAUDE_CODE_TMPDIR is set to the workspace's temp root */
-	bool native_path;               /* the agent is also bound at ~/.local/bin/NAME */
-	const char *system_program;     /* an agent that the system supplies ("/bin/bash" for shell), or NULL */
-	bool known;                     /* usable in this version */
+	const char *const *variables;         /* NAME=VALUE; "$HOME" at the start of a value is the home */
+	const char *skills;                   /* directory below the home */
+	bool temp_root;                       /* CLAUDE_CODE_TMPDIR is set to the workspace's temp root */
+	bool native_path;                     /* the agent is also bound at ~/.local/bin/NAME */
+	const char *system_program; /* an agent that the system supplies ("/bin/bash" for shell), or NULL */
+	bool known;                 /* usable in this version */
 } Profile;
 
 /* Return: the row, or NULL for a name that is none. */
 const Profile *profile_find(const char *name);
 /* For lists of names: index from 0; NULL at the end. */
 const Profile *profile_at(size_t index);
-/* The arguments as the agent gets them, argv[0] = program. NULL-terminated, to be freed with strings_free(); NULL without memory. */
+/* The arguments as the agent gets them, argv[0] = program. NULL-terminated, to be freed with strings_free();
+ * NULL without memory. */
 char **profile_arguments(const Profile *profile, const char *program, char *const *argv);

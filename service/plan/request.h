@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the service hands to `session`: who asked for what, and the configuration and decisions that hold for it.
- * A sealed memfd, written by root, read once. The session reads no configuration of its own.
+ * What the service hands to `session`: who asked for what, and the configuration and decisions that hold for
+ * it. A sealed memfd, written by root, read once. The session reads no configuration of its own.
  */
 
 #include <sys/types.h>
@@ -13,16 +13,16 @@
 #include "service/plan/config.h"
 
 typedef struct SessionRequest {
-	char *id;     /* CS_ID_LENGTH characters */
-	char *agent;  /* claude, codex, pi, shell */
+	char *id;    /* CS_ID_LENGTH characters */
+	char *agent; /* claude, codex, pi, shell */
 	uid_t uid;
 	gid_t gid;
 	char *user, *home, *login_shell; /* from passwd, never from the environment */
-	char **argv;        /* the caller's arguments, without the program's name */
-	char **environment; /* the caller's whole environment; only the plan reads it */
-	char *cwd;          /* bytes, absolute; not opened by the service */
-	uint32_t descriptors; /* bit n: key n of Launch was given */
-	uint32_t terminals;   /* bit n: that descriptor is a terminal */
+	char **argv;                     /* the caller's arguments, without the program's name */
+	char **environment;              /* the caller's whole environment; only the plan reads it */
+	char *cwd;                       /* bytes, absolute; not opened by the service */
+	uint32_t descriptors;            /* bit n: key n of Launch was given */
+	uint32_t terminals;              /* bit n: that descriptor is a terminal */
 	mode_t file_mode_mask;
 	uint64_t started_usec; /* CLOCK_REALTIME */
 	Config config;         /* with the environment twins that were allowed */

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The routing allowlist of one session, pure: from what the host's network is and what the configuration allows
- * to the rows that the namespace must hold, no more and no less.
+ * The routing allowlist of one session, pure: from what the host's network is and what the configuration
+ * allows to the rows that the namespace must hold, no more and no less.
  */
 
 #include "dbus/base.h"
@@ -15,7 +15,10 @@
 #define ROUTES_DENY_METRIC 4096u
 #define ROUTES_MAX 1024u
 #define ROUTES_JAIL_DEVICE "jail0"
-#define ROUTES_FAR_END_MAC { 0x02, 0x00, 0x00, 0x00, 0x00, 0x01 }
+#define ROUTES_FAR_END_MAC                         \
+	{                                          \
+		0x02, 0x00, 0x00, 0x00, 0x00, 0x01 \
+	}
 
 typedef enum RouteVerdict {
 	ROUTE_DENY,     /* prohibit, metric ROUTES_DENY_METRIC, no device, no source */
@@ -29,7 +32,8 @@ typedef struct RouteRow {
 	uint32_t address;
 	uint8_t length;
 	RouteVerdict verdict;
-	char *reason; /* "private network (RFC 1918)", "address of the host", "allow-ip, /etc/claude-sandbox.conf:3", ... */
+	char *reason; /* "private network (RFC 1918)", "address of the host", "allow-ip,
+			 /etc/claude-sandbox.conf:3", ... */
 } RouteRow;
 
 /* In the order in which they are programmed: denials, dns, allow, internet. */
@@ -60,9 +64,10 @@ void host_network_done(HostNetwork *host);
 void route_table_done(RouteTable *table);
 
 /*
- * Return: 0; -E2BIG above ROUTES_MAX; -EINVAL with *ret_problem; -ENOMEM. Duplicates are one row; a subnet that lies inside a
- * denied range keeps its own row only where an allow-ip lies between them (more specific denials win over wider
- * allow-ips); a 0.0.0.0/0 or point-to-point "subnet" of the host never becomes a denial of everything.
+ * Return: 0; -E2BIG above ROUTES_MAX; -EINVAL with *ret_problem; -ENOMEM. Duplicates are one row; a subnet
+ * that lies inside a denied range keeps its own row only where an allow-ip lies between them (more specific
+ * denials win over wider allow-ips); a 0.0.0.0/0 or point-to-point "subnet" of the host never becomes a
+ * denial of everything.
  */
 int routes_make(const HostNetwork *host, const Config *config, RouteTable *ret, char **ret_problem);
 

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The file system as the plan sees it: one small table of functions, so that the plan is pure and tests run it on
- * an invented tree. The real one is service/session/view.c.
+ * The file system as the plan sees it: one small table of functions, so that the plan is pure and tests run
+ * it on an invented tree. The real one is service/session/view.c.
  */
 
 #include <sys/stat.h>
@@ -30,9 +30,9 @@ static inline void plan_node_done(PlanNode *node)
 typedef struct PlanView {
 	void *userdata;
 	/*
-	 * Follow path from "/" to its object. A link is followed only when root owns it or it lies in the top level
-	 * of the caller's home; never a magic link; at most 40. Return: 0; -ENOENT, -ENOTDIR, -EACCES; -ELOOP for a link that
-	 * may not be followed.
+	 * Follow path from "/" to its object. A link is followed only when root owns it or it lies in the top
+	 * level of the caller's home; never a magic link; at most 40. Return: 0; -ENOENT, -ENOTDIR, -EACCES;
+	 * -ELOOP for a link that may not be followed.
 	 */
 	int (*resolve)(void *userdata, const char *path, PlanNode *ret);
 	/* The text of the link at path itself. Return: 0, -EINVAL when it is none, -ENOENT, -ENOMEM. */
@@ -40,9 +40,9 @@ typedef struct PlanView {
 	/* Could the caller open path for reading? */
 	bool (*readable)(void *userdata, const char *path);
 	/*
-	 * Call each for every name in directory (no "." or ".."), in byte order, at most max. Return: 0, -ENOENT,
-	 * -E2BIG, or what each returned if not 0.
+	 * Call each for every name in directory (no "." or ".."), in byte order, at most max. Return: 0,
+	 * -ENOENT, -E2BIG, or what each returned if not 0.
 	 */
 	int (*list)(void *userdata, const char *directory, size_t max,
-	            int (*each)(void *each_userdata, const char *name), void *each_userdata);
+		    int (*each)(void *each_userdata, const char *name), void *each_userdata);
 } PlanView;
