@@ -77,6 +77,8 @@
 #define CS_RUN_DIR "/run/claude-sandbox"
 #define CS_SESSIONS_DIR CS_RUN_DIR "/sessions"
 #define CS_MARKER_PATH CS_RUN_DIR "/inside"
+/* What the marker holds: the profile's name, and the absolute path inside of the agent's program. */
+#define CS_MARKER_FORMAT "%s\n%s\n"
 #define CS_TEMP_ROOT "/var/tmp/claude-agent"
 
 /* A session's id: 16 characters of [a-z2-7] (RFC 4648 base 32, lower case). */
