@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "dbus/errors.h"
+
+static const struct {
+	const char *name, *sentence;
+} errors[] = {
+	{ CS_ERROR_NOT_AUTHORIZED, "You may not do this; an administrator can." },
+	{ CS_ERROR_NESTED_CALLER, "The caller is confined in a way that a session would undo; call from an "
+				  "ordinary login shell on the host." },
+	{ CS_ERROR_BAD_CONFIGURATION,
+	  "The configuration " CS_CONFIG_PATH " cannot be used; correct the file." },
+	{ CS_ERROR_BAD_REQUEST, "The request is not well formed; compare it with the documented signature." },
+	{ CS_ERROR_UNSAFE_WORKSPACE,
+	  "This directory may not be a workspace; change to a project directory." },
+	{ CS_ERROR_UNSAFE_ENTRY_POINT,
+	  "A directory ahead of " CS_BIN_DIR " on PATH could hold a program in our "
+	  "name; put " CS_BIN_DIR " first." },
+	{ CS_ERROR_AGENT_MISSING, "The agent is not installed; 'claude-sandbox install' fetches it." },
+	{ CS_ERROR_JAIL_UNAVAILABLE,
+	  "The jail cannot be built on this machine; 'claude-sandbox doctor' says why." },
+	{ CS_ERROR_ROUTES_DIFFER, "The jail's network does not hold what was meant; nothing was started." },
+	{ CS_ERROR_LIMITS_EXCEEDED, "A limit of the service is reached; end a session or try again later." },
+	{ CS_ERROR_NO_SUCH_SESSION, "There is no such session; 'claude-sandbox sessions' lists them." },
+	{ CS_ERROR_PLAN_REFUSED, "The session's mounts cannot be arranged safely; nothing was started." },
+	{ CS_ERROR_SESSION_DIED, "The session ended before the agent ran; the service's log may say why." },
+	{ CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again." },
+};
+
+const char *error_name_at(size_t index)
+{
+	return index < ELEMENTSOF(errors) ? errors[index].name : NULL;
+}
+
+static const char *error_fallback(const char *name)
+{
+	for (size_t i = 0; name && i < ELEMENTSOF(errors); i++)
+		if (streq(errors[i].name, name))
+			return errors[i].sentence;
+	return NULL;
+}
+
+bool error_is_known(const char *name)
+{
+	return error_fallback(name) != NULL;
+}
+
+const char *error_sentence(const char *name, const char *message)
+{
+	const char *fallback;
+
+	if (message && message[strspn(message, " \t\r\n")] != '\0')
+		return message;
+	fallback = error_fallback(name);
+	return fallback ? fallback : "The service refused without a reason; its log may say why.";
+}
