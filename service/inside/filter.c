@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/inside/filter.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/*
+ * Why: a file with S_ISUID or S_ISGID that an agent leaves in the workspace gives every other local user the
+ * rights of the caller, outside, without a jail. So:
+ *
+ *   - a mode with one of the two bits is refused wherever a mode is set or a file is made (EPERM);
+ *   - openat2(2) and io_uring hand their modes over in memory, where no filter sees them: ENOSYS, and
+ * programs fall back to openat(2) and to read and write;
+ *   - a call that is newer than this list could be one more of that kind: ENOSYS, as an older kernel answers;
+ *   - root's sessions get no user namespace: an overlay mounted in one copies set-id files up without any
+ * call that carries a mode. clone3(2) keeps its flags in memory: ENOSYS there, and libc falls back to
+ * clone(2);
+ *   - TIOCSTI and TIOCLINUX type into a terminal or paste into a console;
+ *   - every architecture whose programs the kernel runs has the same rules; a call of another one kills.
+ *
+ * The answer is an errno, not a signal: tar, cp and chmod report it and go on.
+ *
+ * Two filters make it up. libseccomp writes the one that has rules by name. The second is for numbers that
+ * the oldest libseccomp we build with (2.5.4) has no names for; it is the same for all architectures, because
+ * since Linux 5.1 they number new calls alike. The kernel runs both and the stricter answer holds
+ * (seccomp(2)).
+ */
+
+#define NUMBER_FCHMODAT2 452u
+/* The newest call whose arguments are known to set no mode: file_setattr(2), Linux 6.17. */
+#define NUMBER_NEWEST 469u
+/* x32 has a range of its own, and 32-bit ARM its private calls from __ARM_NR_BASE (asm/unistd.h) on. */
+#define NUMBER_X32_FIRST 512u
+#define NUMBER_X32_LAST 547u
+#define NUMBER_ARM_PRIVATE 0x0f0000u
+#define NUMBER_X32_BIT 0x40000000u /* __X32_SYSCALL_BIT of asm/unistd.h */
+
+/* The same on every architecture that we filter; libc's O_TMPFILE contains O_DIRECTORY, which moves. */
+#define FLAG_TMPFILE 020000000u
+
+#ifndef TIOCLINUX
+#define TIOCLINUX 0x541C
+#endif
+
+#if defined(__x86_64__)
+static const uint32_t ARCHITECTURES[] = { SCMP_ARCH_X86_64, SCMP_ARCH_X86, SCMP_ARCH_X32 };
+#elif defined(__aarch64__)
+static const uint32_t ARCHITECTURES[] = { SCMP_ARCH_AARCH64, SCMP_ARCH_ARM };
+#else
+#error "filter: list the architectures that this kernel runs"
+#endif
+
+static const mode_t SET_ID_BITS[] = { S_ISUID, S_ISGID };
+
+typedef struct ModeRule {
+	int call;
+	unsigned mode_argument;
+	int flags_argument; /* the mode counts only with O_CREAT or O_TMPFILE here; -1: always */
+} ModeRule;
+
+static const ModeRule MODE_RULES[] = {
+	{ SCMP_SYS(chmod), 1, -1 },   { SCMP_SYS(fchmod), 1, -1 },  { SCMP_SYS(fchmodat), 2, -1 },
+	{ SCMP_SYS(mknod), 1, -1 },   { SCMP_SYS(mknodat), 2, -1 }, { SCMP_SYS(mkdir), 1, -1 },
+	{ SCMP_SYS(mkdirat), 2, -1 }, { SCMP_SYS(creat), 1, -1 },   { SCMP_SYS(mq_open), 2, -1 },
+	{ SCMP_SYS(open), 2, 1 },     { SCMP_SYS(openat), 3, 2 },
+};
+
+static const int UNSEEN_CALLS[] = { SCMP_SYS(openat2), SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter),
+				    SCMP_SYS(io_uring_register) };
+
+static scmp_filter_ctx context_free(scmp_filter_ctx context)
+{
+	seccomp_release(context);
+	return NULL;
+}
+
+static void context_freep(scmp_filter_ctx *context)
+{
+	if (*context)
+		*context = context_free(*context);
+}
+
+static int add_mode_rule(scmp_filter_ctx context, const ModeRule *rule)
+{
+	static const unsigned creating[] = { O_CREAT, FLAG_TMPFILE };
+	int r;
+
+	for (size_t i = 0; i < ELEMENTSOF(SET_ID_BITS); i++) {
+		struct scmp_arg_cmp mode =
+			SCMP_CMP(rule->mode_argument, SCMP_CMP_MASKED_EQ, SET_ID_BITS[i], SET_ID_BITS[i]);
+
+		if (rule->flags_argument < 0) {
+			r = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), rule->call, 1, mode);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		for (size_t j = 0; j < ELEMENTSOF(creating); j++) {
+			r = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), rule->call, 2, mode,
+					     SCMP_CMP((unsigned)rule->flags_argument, SCMP_CMP_MASKED_EQ,
+						      creating[j], creating[j]));
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+/* The kernel reads a request as 32 bits: what stands above them must not hide it. */
+static int add_ioctl_rule(scmp_filter_ctx context, unsigned request)
+{
+	return seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
+				SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request));
+}
+
+static int add_namespace_rules(scmp_filter_ctx context)
+{
+	static const struct {
+		int call;
+		unsigned flags_argument;
+	} rules[] = { { SCMP_SYS(clone), 0 }, { SCMP_SYS(unshare), 0 }, { SCMP_SYS(setns), 1 } };
+	int r;
+
+	for (size_t i = 0; i < ELEMENTSOF(rules); i++) {
+		r = seccomp_rule_add(
+			context, SCMP_ACT_ERRNO(EPERM), rules[i].call, 1,
+			SCMP_CMP(rules[i].flags_argument, SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
+		if (r < 0)
+			return r;
+	}
+	return seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+}
+
+static int load_named(bool forbid_namespaces)
+{
+	_cleanup_(context_freep) scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
+	int r;
+
+	if (!context)
+		return -ENOMEM;
+
+	for (size_t i = 0; i < ELEMENTSOF(ARCHITECTURES); i++) {
+		r = seccomp_arch_add(context, ARCHITECTURES[i]);
+		if (r < 0 && r != -EEXIST)
+			return r;
+	}
+	r = seccomp_attr_set(context, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	if (r < 0)
+		return r;
+	/* no_new_privs is the caller's to set, and a filter that guards modes need not slow memory down. */
+	r = seccomp_attr_set(context, SCMP_FLTATR_CTL_NNP, 0);
+	if (r < 0)
+		return r;
+	r = seccomp_attr_set(context, SCMP_FLTATR_CTL_SSB, 1);
+	if (r < 0)
+		return r;
+
+	for (size_t i = 0; i < ELEMENTSOF(MODE_RULES); i++) {
+		r = add_mode_rule(context, &MODE_RULES[i]);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < ELEMENTSOF(UNSEEN_CALLS); i++) {
+		r = seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), UNSEEN_CALLS[i], 0);
+		if (r < 0)
+			return r;
+	}
+	r = add_ioctl_rule(context, TIOCSTI);
+	if (r < 0)
+		return r;
+	r = add_ioctl_rule(context, TIOCLINUX);
+	if (r < 0)
+		return r;
+	if (forbid_namespaces) {
+		r = add_namespace_rules(context);
+		if (r < 0)
+			return r;
+	}
+	return seccomp_load(context);
+}
+
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define JUMP(test, value, yes, no) BPF_JUMP(BPF_JMP | (test) | BPF_K, (value), (yes), (no))
+#define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (value))
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "filter: args[2] is read by its low word, which is the first only on little-endian machines"
+#endif
+
+static int load_numbered(void)
+{
+	struct sock_filter program[] = {
+		/* 0 */ LOAD(nr),
+		/* 1 */ BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~NUMBER_X32_BIT),
+		/* 2 */ JUMP(BPF_JEQ, NUMBER_FCHMODAT2, 5, 0),   /* to 8 */
+		/* 3 */ JUMP(BPF_JGT, NUMBER_NEWEST, 0, 3),      /* to 7 */
+		/* 4 */ JUMP(BPF_JGE, NUMBER_ARM_PRIVATE, 2, 0), /* to 7 */
+		/* 5 */ JUMP(BPF_JGT, NUMBER_X32_LAST, 5, 0),    /* to 11 */
+		/* 6 */ JUMP(BPF_JGE, NUMBER_X32_FIRST, 0, 4),   /* to 11 */
+		/* 7 */ ANSWER(SECCOMP_RET_ALLOW),
+		/* 8 */ LOAD(args[2]),
+		/* 9 */ JUMP(BPF_JSET, S_ISUID | S_ISGID, 0, 2), /* to 12 */
+		/* 10 */ ANSWER(SECCOMP_RET_ERRNO | EPERM),
+		/* 11 */ ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
+		/* 12 */ ANSWER(SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = { .len = ELEMENTSOF(program), .filter = program };
+
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter) < 0)
+		return -errno;
+	return 0;
+}
+
+int filter_install(bool forbid_namespaces)
+{
+	int r = load_numbered();
+
+	if (r < 0)
+		return r;
+	return load_named(forbid_namespaces);
+}

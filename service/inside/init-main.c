@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/inside/init.h"
+
+int main(void)
+{
+	return init_run();
+}
