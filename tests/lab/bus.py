@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""The system bus of the lab: the real dbus-daemon at the real path, the real polkitd, and what they say."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import machine
+import system
+
+SOCKET = "/run/dbus/system_bus_socket"
+LOG = machine.LOGS + "/bus.log"
+NAME = "org.claudesandbox1"
+PATH = "/org/claudesandbox1"
+MANAGER = "org.claudesandbox1.Manager"
+SESSION = "org.claudesandbox1.Session"
+
+
+class Bus:
+    def __init__(self):
+        self.process = None
+
+    def start(self):
+        """Return when the bus accepts connections."""
+        ready, theirs = os.pipe()
+        log = open(LOG, "ab")
+        self.process = subprocess.Popen(
+            ["/usr/bin/dbus-daemon", "--system", "--nofork", "--nopidfile", "--nosyslog", f"--print-address={theirs}"],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[theirs], preexec_fn=system.reset_signals,
+            env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin"})
+        log.close()
+        os.close(theirs)
+        with os.fdopen(ready, "rb") as f:
+            if not f.readline():
+                raise RuntimeError("dbus-daemon did not start:\n" + self.log())
+
+    def stop(self):
+        if self.process:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(10)
+            self.process = None
+
+    @staticmethod
+    def log():
+        try:
+            with open(LOG, encoding="utf-8", errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    @staticmethod
+    def connect():
+        import dbus
+        import dbus.bus
+        return dbus.bus.BusConnection(f"unix:path={SOCKET}")
+
+    def owner_pid(self, name=NAME):
+        """Return: the pid of the name's owner, or None; never activates it."""
+        connection = self.connect()
+        try:
+            daemon = connection.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus", introspect=False)
+            if not daemon.NameHasOwner(name, dbus_interface="org.freedesktop.DBus"):
+                return None
+            return int(daemon.GetConnectionUnixProcessID(name, dbus_interface="org.freedesktop.DBus"))
+        finally:
+            connection.close()
+
+
+def wait_pid_gone(pid, limit):
+    """Return: True when the process ended within limit seconds."""
+    import select
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([fd], [], [], limit)[0])
+    finally:
+        os.close(fd)
+
+
+def wait_socket(path, limit):
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        with socket.socket(socket.AF_UNIX) as s:
+            try:
+                s.connect(path)
+                return True
+            except OSError:
+                select_nothing(0.01)
+    return False
+
+
+def select_nothing(seconds):
+    import select
+    select.select([], [], [], seconds)

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: MIT
+"""Tests: functions with a deadline, and what they ask of the machine."""
+
+import os
+import signal
+import subprocess
+import time
+import traceback
+
+import bus
+import machine
+import system
+from machine import ALICE, ROOT
+from terminal import Terminal
+
+SANDBOX = "/usr/local/bin/claude-sandbox"
+CLAUDE = "/usr/local/bin/claude"
+CONFIG = "/etc/claude-sandbox.conf"
+SESSIONS = "/run/claude-sandbox/sessions"
+
+_tests = []
+
+
+class Skip(Exception):
+    """This machine cannot show it; a failure where skips are not allowed."""
+
+
+class Late(Exception):
+    """The test's deadline passed."""
+
+
+def test(deadline=30, needs=""):
+    """Register a test. needs: "bus" starts the system bus first; "" for tests of the lab itself."""
+    def register(function):
+        function.deadline = deadline
+        function.needs = needs
+        _tests.append(function)
+        return function
+    return register
+
+
+def tests():
+    return list(_tests)
+
+
+def equal(found, wanted, what=""):
+    if found != wanted:
+        raise AssertionError(f"{what}{': ' if what else ''}found {found!r}, wanted {wanted!r}")
+
+
+def holds(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+def wait_for(condition, what, limit=6.0):
+    """
+    Ask until condition() is true; for states that the kernel announces to nobody (processes, mounts and files of
+    others). The pause only bounds the load.
+    """
+    end = time.monotonic() + limit
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {limit} s: {what}")
+        bus.select_nothing(0.01)
+
+
+class Result:
+    def __init__(self, status, out, err, seconds):
+        self.status = status
+        self.out = out
+        self.err = err
+        self.seconds = seconds
+
+    def __repr__(self):
+        return f"status {self.status} after {self.seconds:.2f} s\nstdout: {self.out!r}\nstderr: {self.err!r}"
+
+    def ok(self):
+        if self.status != 0 or self.err:
+            raise AssertionError(f"wanted success without a word on stderr: {self!r}")
+        return self
+
+    def refused(self, status, *words):
+        """Our own refusal: its status, one line of ours, each word in it."""
+        lines = self.err.decode(errors="replace").splitlines()
+        ours = [line for line in lines if line.startswith("claude-sandbox:")]
+        if self.status != status or len(ours) != 1 or len(lines) != 1 or self.out:
+            raise AssertionError(f"wanted a refusal with status {status} in one line: {self!r}")
+        for word in words:
+            if word not in ours[0]:
+                raise AssertionError(f"the refusal does not say {word!r}: {ours[0]!r}")
+        return self
+
+
+class Lab:
+    """What tests use: users, the network, the bus, and the product's programs."""
+
+    def __init__(self, network):
+        self.network = network
+        self.bus = bus.Bus()
+        self.files = {}
+
+    def environment(self, user, **more):
+        values = {
+            "HOME": user.home, "USER": user.name, "LOGNAME": user.name, "SHELL": "/bin/bash", "TERM": "xterm-256color",
+            "LANG": "C.UTF-8", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        }
+        values.update(more)
+        return {name: value for name, value in values.items() if value is not None}
+
+    def workspace(self, user, name="project"):
+        path = f"{user.home}/{name}"
+        if not os.path.isdir(path):
+            os.mkdir(path, 0o755)
+            os.chown(path, user.uid, user.gid)
+        return path
+
+    def start(self, command, user=ALICE, cwd=None, env=None, before=None, **options):
+        """A process of that user. before: called in the child, still as root."""
+        def prepare():
+            system.reset_signals()
+            if before:
+                before()
+            os.initgroups(user.name, user.gid)
+            os.setgid(user.gid)
+            os.setuid(user.uid)
+
+        return subprocess.Popen(command, cwd=cwd or self.workspace(user), env=env or self.environment(user),
+                                preexec_fn=prepare, start_new_session=True, **options)
+
+    def run(self, command, user=ALICE, data=b"", limit=20, **options):
+        begin = time.monotonic()
+        process = self.start(command, user, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             **options)
+        try:
+            out, err = process.communicate(data, timeout=limit)
+        except subprocess.TimeoutExpired as late:
+            process.kill()
+            out, err = process.communicate()
+            raise AssertionError(f"{command} did not end within {limit} s\nstdout: {out!r}\nstderr: {err!r}") from late
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        return Result(process.returncode, out, err, time.monotonic() - begin)
+
+    def shell(self, script, user=ALICE, arguments=(), **options):
+        """`claude-sandbox shell -c SCRIPT`"""
+        return self.run([SANDBOX, "shell", "-c", script, *arguments], user, **options)
+
+    def terminal(self, command, user=ALICE, env=None, cwd=None, **options):
+        return Terminal(command, user, env or self.environment(user), cwd or self.workspace(user), **options)
+
+    def call(self, member, signature="", *arguments, user=ROOT, interface=bus.MANAGER, path=bus.PATH, limit=20):
+        """One method call by busctl. Return: Result."""
+        command = ["/usr/bin/busctl", "--system", "--json=short", "call", bus.NAME, path, interface, member]
+        if signature:
+            command += [signature, *[str(argument) for argument in arguments]]
+        return self.run(command, user, cwd="/", limit=limit)
+
+    def install_agent(self, user, name="claude", source=machine.PROBE):
+        """The user's own install of an agent: the probe in its place."""
+        path = f"{user.home}/.local/bin/{name}"
+        with open(source, "rb") as f:
+            machine.write(path, f.read(), 0o755, user)
+        return path
+
+    def remove_agent(self, user, name="claude"):
+        try:
+            os.unlink(f"{user.home}/.local/bin/{name}")
+        except FileNotFoundError:
+            pass
+
+    def configure(self, text, mode=0o644):
+        """The configuration for this test only."""
+        self.replace(CONFIG, text.encode() if isinstance(text, str) else text, mode)
+
+    def replace(self, path, data, mode=0o644):
+        """Other content (or, for None, nothing) at path until the test ends."""
+        if path not in self.files:
+            try:
+                with open(path, "rb") as f:
+                    self.files[path] = (f.read(), os.stat(path).st_mode & 0o7777)
+            except FileNotFoundError:
+                self.files[path] = None
+        if data is None:
+            if os.path.lexists(path):
+                os.unlink(path)
+            return
+        machine.write(path, data, mode)
+
+    def restore(self):
+        for path, kept in self.files.items():
+            if kept is None:
+                if os.path.lexists(path):
+                    os.unlink(path)
+            else:
+                machine.write(path, *kept)
+        self.files.clear()
+
+    def service_pid(self):
+        return self.bus.owner_pid()
+
+    def stop_service(self, number=signal.SIGTERM):
+        """End the service, if it runs; the next call activates a new one."""
+        pid = self.service_pid()
+        if pid:
+            os.kill(pid, number)
+            holds(bus.wait_pid_gone(pid, 10), "the service did not end within 10 s of SIGTERM")
+            wait_for(lambda: self.service_pid() is None, "the bus forgets the service")
+
+    def sessions(self):
+        """Ids of the run directories that exist."""
+        try:
+            return sorted(os.listdir(SESSIONS))
+        except FileNotFoundError:
+            return []
+
+
+def processes():
+    """{pid: command line or name} of everything in this machine."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as f:
+                    text = f.read().replace(b"\0", b" ").strip().decode(errors="replace")
+                with open(f"/proc/{entry}/stat", encoding="utf-8", errors="replace") as f:
+                    stat = f.read()
+                name = stat[stat.index("(") + 1:stat.rindex(")")]
+                if stat[stat.rindex(")") + 2] != "Z":
+                    found[int(entry)] = text or f"[{name}]"
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+    return found
+
+
+def namespaces():
+    """Identities of the network, user, mount and pid namespaces that some process is in."""
+    found = set()
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            for kind in ("net", "user", "mnt", "pid"):
+                try:
+                    found.add(os.readlink(f"/proc/{entry}/ns/{kind}"))
+                except OSError:
+                    pass
+    return found
+
+
+def cgroups():
+    """Directories of the lab's own cgroup tree."""
+    return {directory for directory, _, _ in os.walk("/sys/fs/cgroup")} if os.path.isfile(
+        "/sys/fs/cgroup/cgroup.procs") else set()
+
+
+def run_one(function, lab, must_run):
+    """Return: "pass", "fail" or "skip", and seconds; prints what a reader needs."""
+    def late(_signal, _frame):
+        raise Late(f"not finished after {function.deadline} s")
+
+    begin = time.monotonic()
+    log_start = len(bus.Bus.log())
+    outcome, words = "pass", ""
+    previous = signal.signal(signal.SIGALRM, late)
+    signal.alarm(function.deadline)
+    try:
+        function(lab)
+    except Skip as skip:
+        outcome, words = ("fail" if must_run else "skip"), f"cannot run here: {skip}"
+    except (Exception, Late):
+        outcome, words = "fail", traceback.format_exc()
+    finally:
+        signal.alarm(20)
+        try:
+            lab.restore()
+        except (Exception, Late):
+            outcome, words = "fail", words + traceback.format_exc()
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+    seconds = time.monotonic() - begin
+    print(f"{outcome:4} {function.__module__.removesuffix('_cases')}.{function.__name__} ({seconds:.1f} s)", flush=True)
+    if words:
+        print("     " + words.rstrip().replace("\n", "\n     "))
+    if outcome == "fail":
+        log = bus.Bus.log()[log_start:]
+        if log:
+            print("     the bus and the service wrote:\n       | " + log.rstrip()[-6000:].replace("\n", "\n       | "))
+    return outcome, seconds

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""
+A machine within this one: private mount, pid, ipc, uts, cgroup and network namespaces in which the product is
+installed for real (meson install to its real paths, on overlays), with users of its own. Nothing of it is left
+when its first process ends: the kernel kills what runs in it and drops the mounts; the one cgroup made outside
+is removed by whoever started it.
+"""
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+
+import system
+
+SCRATCH = "/mnt"
+TOOLS = "/usr/local/lib/lab"       # what tests run as other programs
+PROBE = TOOLS + "/probe"
+LOGS = "/run/lab"                  # root's: logs, control files of test programs
+
+
+class User:
+    def __init__(self, name, uid, home, groups=()):
+        self.name = name
+        self.uid = uid
+        self.gid = uid
+        self.home = home
+        self.groups = list(groups)
+
+    def __repr__(self):
+        return self.name
+
+
+ROOT = User("root", 0, "/root")
+ALICE = User("alice", 4001, "/home/alice")
+BOB = User("bob", 4002, "/home/bob", ["docker"])
+MALLORY = User("mallory", 4003, "/home/mallory")
+GUEST = User("guest", 4004, "/home/guest")        # a system account: no login shell
+USERS = [ALICE, BOB, MALLORY, GUEST]
+GROUPS = {"docker": 4100, "friends": 4101}
+
+
+def cgroup2_root():
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        for line in mounts:
+            if " - cgroup2 " in line:
+                return line.split()[4]
+    return None
+
+
+class Cgroup:
+    """One directory in the machine's cgroup2 tree, the root of the lab's own."""
+
+    def __init__(self):
+        self.path = None
+        root = cgroup2_root()
+        if root and os.access(root, os.W_OK):
+            self.path = os.path.join(root, f"claude-sandbox-lab-{os.getpid()}")
+            try:
+                os.mkdir(self.path)
+            except OSError:
+                self.path = None
+
+    def enter(self):
+        if self.path:
+            with open(os.path.join(self.path, "cgroup.procs"), "w", encoding="ascii") as f:
+                f.write("0")
+
+    def remove(self):
+        if self.path:
+            for directory, _, _ in os.walk(self.path, topdown=False):
+                try:
+                    os.rmdir(directory)
+                except OSError:
+                    pass
+
+
+def run_inside(function, limit):
+    """Call function in a machine of its own. Return: its exit status; 124 when it took longer than limit seconds."""
+    cgroup = Cgroup()
+    first = os.fork()
+    if first == 0:
+        status = 125
+        try:
+            system.die_with_parent()
+            os.setpgid(0, 0)
+            cgroup.enter()
+            system.unshare(system.CLONE_NEWNS | system.CLONE_NEWPID | system.CLONE_NEWIPC | system.CLONE_NEWUTS
+                           | system.CLONE_NEWNET | system.CLONE_NEWCGROUP)
+            init = os.fork()
+            if init == 0:
+                system.die_with_parent()
+                _init(function)
+            status = os.waitstatus_to_exitcode(os.waitpid(init, 0)[1])
+            status = status if status >= 0 else 125
+        finally:
+            os._exit(status)
+
+    def late(_signal, _frame):
+        raise TimeoutError
+
+    def stop(number, _frame):
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGALRM, late)
+    signal.signal(signal.SIGTERM, stop)
+    signal.alarm(limit)
+    status = 124
+    try:
+        status = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
+        first = 0
+    except TimeoutError:
+        print(f"lab: not finished after {limit} s", file=sys.stderr)
+    finally:
+        signal.alarm(0)
+        if first:
+            os.kill(first, signal.SIGKILL)
+            os.waitpid(first, 0)
+        cgroup.remove()
+    return status
+
+
+def _init(function):
+    """Process 1: start the one that works, reap everything else, end with it."""
+    worker = os.fork()
+    if worker == 0:
+        status = 125
+        try:
+            status = function()
+        except BaseException:                # the worker's last words, whatever it was
+            import traceback
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+    while True:
+        pid, status = os.wait()
+        if pid == worker:
+            code = os.waitstatus_to_exitcode(status)
+            os._exit(code if code >= 0 else 125)
+
+
+def _overlay(path):
+    name = path.strip("/").replace("/", "-")
+    upper, work = f"{SCRATCH}/{name}/upper", f"{SCRATCH}/{name}/work"
+    os.makedirs(upper)
+    os.makedirs(work)
+    before = os.stat(path)
+    os.chmod(upper, stat.S_IMODE(before.st_mode))
+    system.mount("overlay", path, "overlay", 0, f"lowerdir={path},upperdir={upper},workdir={work}")
+
+
+def _append(path, text):
+    with open(path, "a", encoding="utf-8") as f:
+        f.write(text)
+
+
+def write(path, text, mode=0o644, owner=ROOT):
+    """A file with that content, mode and owner, and the directories above it."""
+    directory = os.path.dirname(path)
+    missing = []
+    while not os.path.isdir(directory):
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    for directory in reversed(missing):
+        os.mkdir(directory, 0o755)
+        os.chown(directory, owner.uid, owner.gid)
+    with open(path, "wb") as f:
+        f.write(text if isinstance(text, bytes) else text.encode())
+    os.chmod(path, mode)
+    os.chown(path, owner.uid, owner.gid)
+
+
+def enter():
+    """Leave the outer machine's mounts and processes behind."""
+    system.mount("none", "/", None, system.MS_REC | system.MS_PRIVATE)
+    system.mount("proc", "/proc", "proc", system.MS_NODEV | system.MS_NOSUID | system.MS_NOEXEC)
+
+
+def build(directory):
+    """Make the machine: mounts, users, the installed product. `host`'s network is not touched here."""
+    system.mount("lab", SCRATCH, "tmpfs", system.MS_NODEV, "mode=0755,size=4g")
+    for path in ("/usr", "/etc", "/var"):
+        _overlay(path)
+    system.mount("run", "/run", "tmpfs", system.MS_NODEV | system.MS_NOSUID, "mode=0755")
+    os.makedirs(LOGS, 0o700)
+
+    _users()
+    _install(directory)
+
+    system.mount("home", "/home", "tmpfs", system.MS_NODEV, "mode=0755")
+    # the checkout may lie in any of these: nothing is read from it from here on
+    os.chdir("/")
+    system.mount("root", "/root", "tmpfs", system.MS_NODEV, "mode=0700")
+    system.mount("tmp", "/tmp", "tmpfs", system.MS_NODEV, "mode=1777")
+    system.mount("shm", "/dev/shm", "tmpfs", system.MS_NODEV, "mode=1777")
+    if cgroup2_root():
+        system.mount("cgroup2", "/sys/fs/cgroup", "cgroup2", system.MS_NODEV | system.MS_NOSUID | system.MS_NOEXEC)
+    system.mount("net", "/dev/net", "tmpfs", 0, "mode=0755")
+    os.mknod("/dev/net/tun", 0o666 | stat.S_IFCHR, os.makedev(10, 200))
+    os.chmod("/dev/net/tun", 0o666)
+    system.unmount(SCRATCH)
+
+    for user in USERS:
+        os.mkdir(user.home, 0o700)
+        os.chown(user.home, user.uid, user.gid)
+    write("/etc/resolv.conf", "nameserver 127.0.0.53\nsearch corp.example\noptions edns0\n")
+    write("/etc/hostname", "lab\n")
+    write("/etc/hosts", "127.0.0.1 localhost\n")
+    os.makedirs("/run/dbus", 0o755)
+
+
+def _users():
+    for user in USERS:
+        shell = "/usr/sbin/nologin" if user is GUEST else "/bin/bash"
+        _append("/etc/passwd", f"{user.name}:x:{user.uid}:{user.gid}:{user.name}:{user.home}:{shell}\n")
+        _append("/etc/group", f"{user.name}:x:{user.gid}:\n")
+        _append("/etc/shadow", f"{user.name}:*:19000:0:99999:7:::\n")
+    with open("/etc/group", encoding="utf-8") as f:
+        lines = [line for line in f if line.split(":")[0] not in GROUPS]
+    for group, gid in GROUPS.items():
+        members = ",".join(user.name for user in USERS if group in user.groups)
+        lines.append(f"{group}:x:{gid}:{members}\n")
+    write("/etc/group", "".join(lines))
+
+
+def _install(directory):
+    for path in ("/etc/claude-sandbox.conf", "/etc/claude-gitconfig"):
+        if os.path.lexists(path):
+            os.unlink(path)
+    shutil.rmtree("/usr/libexec/claude-sandbox", ignore_errors=True)
+    system.must("/usr/bin/meson", "install", "-C", directory, "--no-rebuild", "--quiet", timeout=120,
+                env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8"})
+    if not os.path.exists("/etc/claude-gitconfig"):
+        write("/etc/claude-gitconfig", "")
+    os.makedirs(TOOLS, exist_ok=True)
+    tools = os.path.join(directory, "tests", "lab")
+    for name in os.listdir(tools):
+        path = os.path.join(tools, name)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            shutil.copy2(path, os.path.join(TOOLS, name))
+            os.chmod(os.path.join(TOOLS, name), 0o755)
+    subprocess.run(["/usr/sbin/ldconfig"], check=False)
