@@ -14,99 +14,99 @@
 /* What no administrator can mean: an allow-ip in here would open nothing useful, or the jail's own plumbing.
  */
 static const struct {
-        uint32_t address;
-        unsigned length;
-        const char *reason;
+	uint32_t address;
+	unsigned length;
+	const char *reason;
 } refused[] = {
-        {0x00000000u, 8, "is in 0.0.0.0/8, which no host has (RFC 791)"},
-        {0x7f000000u, 8,
-         "is loopback (RFC 1122), and the jail has its own; use local-port for a service of the host"},
-        {0xe0000000u, 4, "is multicast (RFC 5771), which the jail does not have"},
-        {0xf0000000u, 4, "is in the reserved range 240.0.0.0/4 (RFC 1112)"},
-        {ROUTES_FAR_END, 32, "holds 192.0.0.1, which is the jail's own gateway"},
-        {ROUTES_SOURCE, 32, "holds 192.0.0.2, which is the jail's own address"},
+	{ 0x00000000u, 8, "is in 0.0.0.0/8, which no host has (RFC 791)" },
+	{ 0x7f000000u, 8,
+	  "is loopback (RFC 1122), and the jail has its own; use local-port for a service of the host" },
+	{ 0xe0000000u, 4, "is multicast (RFC 5771), which the jail does not have" },
+	{ 0xf0000000u, 4, "is in the reserved range 240.0.0.0/4 (RFC 1112)" },
+	{ ROUTES_FAR_END, 32, "holds 192.0.0.1, which is the jail's own gateway" },
+	{ ROUTES_SOURCE, 32, "holds 192.0.0.2, which is the jail's own address" },
 };
 
 static uint32_t mask_of(unsigned length)
 {
-        return length == 0 ? 0 : UINT32_MAX << (32 - length);
+	return length == 0 ? 0 : UINT32_MAX << (32 - length);
 }
 
 static int length_parse(const char *text, unsigned *ret)
 {
-        unsigned value = 0;
+	unsigned value = 0;
 
-        if (!*text || (text[0] == '0' && text[1]))
-                return -EINVAL;
-        for (; *text; text++) {
-                if (*text < '0' || *text > '9')
-                        return -EINVAL;
-                value = value * 10 + (unsigned)(*text - '0');
-                if (value > LENGTH_MAX)
-                        return -EINVAL;
-        }
-        *ret = value;
-        return 0;
+	if (!*text || (text[0] == '0' && text[1]))
+		return -EINVAL;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return -EINVAL;
+		value = value * 10 + (unsigned)(*text - '0');
+		if (value > LENGTH_MAX)
+			return -EINVAL;
+	}
+	*ret = value;
+	return 0;
 }
 
 int config_parse_address(const char *text, uint32_t *ret_address, unsigned *ret_length, char **ret_problem)
 {
-        _cleanup_free_ char *shown = config_display(text);
-        char dotted[ADDRESS_TEXT_MAX + 1] = "";
-        const char *slash = strchr(text, '/');
-        size_t n = slash ? (size_t)(slash - text) : strlen(text);
-        unsigned length = LENGTH_MAX;
-        struct in_addr parsed;
-        uint32_t address;
+	_cleanup_free_ char *shown = config_display(text);
+	char dotted[ADDRESS_TEXT_MAX + 1] = "";
+	const char *slash = strchr(text, '/');
+	size_t n = slash ? (size_t)(slash - text) : strlen(text);
+	unsigned length = LENGTH_MAX;
+	struct in_addr parsed;
+	uint32_t address;
 
-        if (!shown)
-                return -ENOMEM;
-        if (strchr(text, ':'))
-                return refuse(
-                        ret_problem, -EINVAL,
-                        "'%s' is not IPv4, and the jail has no IPv6; write the IPv4 address of that machine",
-                        shown);
-        if (n > ADDRESS_TEXT_MAX)
-                n = 0;
-        memcpy(dotted, text, n);
-        /* inet_pton(3) takes four decimal numbers without leading zeros and nothing else. */
-        if (inet_pton(AF_INET, dotted, &parsed) != 1)
-                return refuse(
-                        ret_problem, -EINVAL,
-                        "'%s' is not an IPv4 address; write A.B.C.D or A.B.C.D/LEN with numbers, not a name",
-                        shown);
-        address = ntohl(parsed.s_addr);
+	if (!shown)
+		return -ENOMEM;
+	if (strchr(text, ':'))
+		return refuse(
+			ret_problem, -EINVAL,
+			"'%s' is not IPv4, and the jail has no IPv6; write the IPv4 address of that machine",
+			shown);
+	if (n > ADDRESS_TEXT_MAX)
+		n = 0;
+	memcpy(dotted, text, n);
+	/* inet_pton(3) takes four decimal numbers without leading zeros and nothing else. */
+	if (inet_pton(AF_INET, dotted, &parsed) != 1)
+		return refuse(
+			ret_problem, -EINVAL,
+			"'%s' is not an IPv4 address; write A.B.C.D or A.B.C.D/LEN with numbers, not a name",
+			shown);
+	address = ntohl(parsed.s_addr);
 
-        if (slash && length_parse(slash + 1, &length) < 0)
-                return refuse(ret_problem, -EINVAL,
-                              "'%s' has no valid prefix length; write a number from 16 to 32 after the '/'",
-                              shown);
-        if (length == 0)
-                return refuse(
-                        ret_problem, -EINVAL,
-                        "'%s' is the default route: it would allow every network; name the single networks, "
-                        "each with a prefix length from 16 to 32",
-                        shown);
-        if (length < LENGTH_MIN)
-                return refuse(ret_problem, -EINVAL, "'%s' is too wide; use prefix lengths from 16 to 32",
-                              shown);
-        if (address & ~mask_of(length)) {
-                struct in_addr network = {.s_addr = htonl(address & mask_of(length))};
-                char name[INET_ADDRSTRLEN];
+	if (slash && length_parse(slash + 1, &length) < 0)
+		return refuse(ret_problem, -EINVAL,
+			      "'%s' has no valid prefix length; write a number from 16 to 32 after the '/'",
+			      shown);
+	if (length == 0)
+		return refuse(
+			ret_problem, -EINVAL,
+			"'%s' is the default route: it would allow every network; name the single networks, "
+			"each with a prefix length from 16 to 32",
+			shown);
+	if (length < LENGTH_MIN)
+		return refuse(ret_problem, -EINVAL, "'%s' is too wide; use prefix lengths from 16 to 32",
+			      shown);
+	if (address & ~mask_of(length)) {
+		struct in_addr network = { .s_addr = htonl(address & mask_of(length)) };
+		char name[INET_ADDRSTRLEN];
 
-                inet_ntop(AF_INET, &network, name, sizeof(name));
-                return refuse(ret_problem, -EINVAL,
-                              "'%s' has host bits set; write %s/%u for the network or %s for the one address",
-                              shown, name, length, dotted);
-        }
-        for (size_t i = 0; i < ELEMENTSOF(refused); i++) {
-                uint32_t mask = mask_of(MIN_OF(length, refused[i].length));
+		inet_ntop(AF_INET, &network, name, sizeof(name));
+		return refuse(ret_problem, -EINVAL,
+			      "'%s' has host bits set; write %s/%u for the network or %s for the one address",
+			      shown, name, length, dotted);
+	}
+	for (size_t i = 0; i < ELEMENTSOF(refused); i++) {
+		uint32_t mask = mask_of(MIN_OF(length, refused[i].length));
 
-                if ((address & mask) == (refused[i].address & mask))
-                        return refuse(ret_problem, -EINVAL, "'%s' %s; remove it", shown, refused[i].reason);
-        }
+		if ((address & mask) == (refused[i].address & mask))
+			return refuse(ret_problem, -EINVAL, "'%s' %s; remove it", shown, refused[i].reason);
+	}
 
-        *ret_address = address;
-        *ret_length = length;
-        return 0;
+	*ret_address = address;
+	*ret_length = length;
+	return 0;
 }

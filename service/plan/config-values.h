@@ -8,6 +8,9 @@
 /* Longest line of the file and longest single value, in bytes: a path of PATH_MAX without its NUL. */
 #define CONFIG_LINE_MAX 8192u
 #define CONFIG_TEXT_MAX 4095u
+/* A whole line of which every byte is displayed as \xNN; a path and a line number. */
+#define CONFIG_COMMENT_MAX (4 * CONFIG_LINE_MAX)
+#define CONFIG_ORIGIN_MAX 8192u
 
 /*
  * Bytes of a file or variable as text that is safe in a sentence, on a terminal and as a D-Bus string: valid
@@ -32,5 +35,7 @@ const char *config_key_suggestion(const char *name);
 ConfigValue *config_find(const Config *config, ConfigKey key, const char *text);
 /* Append copies. Return: 0; -E2BIG above CONFIG_VALUES_MAX; -ENOMEM. */
 int config_append(Config *config, ConfigKey key, const char *text, const char *comment, const char *origin);
+/* value is one of config's. */
+void config_remove(Config *config, ConfigValue *value);
 /* Return: 0, or -EINVAL with *ret_problem when a port is to cross in both directions. */
 int config_check_ports(const Config *config, char **ret_problem);
