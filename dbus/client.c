@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "dbus/errors.h"
+
 #define CLIENT_NO_LIMIT UINT64_MAX /* sd_bus_call(3): 0 would be a default of 25 s */
 #define ERROR_NAME_PREFIX "org.freedesktop.DBus.Error."
 
@@ -339,6 +341,8 @@ char *client_sentence(int error, const sd_bus_error *e)
 			     "the running service does not speak as this command does (%s); restart "
 			     "claude-sandboxd",
 			     *message ? message : "its reply has other types");
+	} else if (error_is_known(name)) {
+		(void)refuse(&sentence, 0, "%s", error_sentence(name, message));
 	} else if (*message) {
 		(void)refuse(&sentence, 0, "%s", message);
 	} else {

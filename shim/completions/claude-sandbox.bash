@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+# bash completion for claude-sandbox(1)
+
+_claude_sandbox_ids()
+{
+	# The first column of the table; without sessions its only line is a sentence.
+	claude-sandbox sessions 2>/dev/null | awk 'NR > 1 { print $1 }'
+}
+
+_claude_sandbox()
+{
+	local word=${COMP_WORDS[COMP_CWORD]} verb='' i
+	local verbs='shell sessions stop allow-ip policy version help'
+
+	COMPREPLY=()
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		if [[ ${COMP_WORDS[i]} != -* ]]; then
+			verb=${COMP_WORDS[i]}
+			break
+		fi
+	done
+
+	case $verb in
+	'')
+		if [[ $word == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W '--json --help --version' -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
+		fi
+		;;
+	shell)
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		;;
+	help)
+		mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
+		;;
+	sessions | policy | version)
+		mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
+		;;
+	stop)
+		if [[ $word == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word")
+		fi
+		;;
+	allow-ip)
+		mapfile -t COMPREPLY < <(compgen -W 'list --json --help' -- "$word")
+		;;
+	esac
+}
+
+complete -F _claude_sandbox claude-sandbox

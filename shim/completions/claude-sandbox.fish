@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# fish completion for claude-sandbox(1)
+
+function __claude_sandbox_ids
+    # The first column of the table; without sessions its only line is a sentence.
+    claude-sandbox sessions 2>/dev/null | awk 'NR > 1 { print $1 "\t" $2 }'
+end
+
+set -l verbs shell sessions stop allow-ip policy version help
+
+complete -c claude-sandbox -f
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -l json -d 'Write JSON instead of lines'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -s h -l help -d 'Show the help'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -l version -d 'Show the version of this command'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a shell -d 'Look around in a jail'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a sessions -d 'List the sessions'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a stop -d 'End a session'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a allow-ip -d 'List the reachable internal addresses'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a policy -d 'Show every setting'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a version -d 'Show the versions'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a help -d 'Show the help'
+complete -c claude-sandbox -n "__fish_seen_subcommand_from stop" -a '(__claude_sandbox_ids)'
+complete -c claude-sandbox -n "__fish_seen_subcommand_from allow-ip" -a list
+complete -c claude-sandbox -n "__fish_seen_subcommand_from help" -a "$verbs"
+complete -c claude-sandbox -n "__fish_seen_subcommand_from shell" -F

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The command `claude-sandbox`: what is on its command line, what its verbs are, what they exit with. What
+ * they do is in verbs.c. Everything that it touches comes by the context, so that tests stand where the bus
+ * and the terminal are.
+ */
+
+#include <systemd/sd-bus.h>
+
+#include "dbus/base.h"
+#include "shim/print.h"
+
+typedef struct SandboxContext {
+	FILE *out, *err;
+	PrintStyle style;  /* of out */
+	bool interactive;  /* a person is at the terminal and can answer a dialog */
+	uint64_t now_usec; /* CLOCK_REALTIME */
+	char *const *environment;
+	/* client_open() */
+	int (*open)(sd_bus **ret, sd_bus_error *reterr);
+	/* handoff_exec(): returns only with a negative errno */
+	int (*handoff)(const char *agent, char *const *arguments, char *const *environment);
+} SandboxContext;
+
+typedef struct SandboxVerb SandboxVerb;
+
+/* A command line as understood. Strings are borrowed from it. */
+typedef struct SandboxCall {
+	const SandboxVerb *verb; /* NULL with help or version: of the whole command */
+	bool json, help, version;
+	const char *argument;   /* the verb's one argument, or NULL */
+	char *const *arguments; /* shell: everything behind it */
+} SandboxCall;
+
+struct SandboxVerb {
+	const char *name;
+	const char *synopsis; /* what follows the name in its usage */
+	const char *summary;  /* one line */
+	const char *details;  /* whole lines */
+	const char *argument; /* name of its argument where one must be there */
+	bool takes_argument;
+	bool has_json;
+	bool passes_on; /* everything behind it belongs to another program */
+	/* Return: an exit status. */
+	int (*run)(const SandboxCall *call, const SandboxContext *context);
+};
+
+/* The verb of that name, or NULL. sandbox_verb_at(): index from 0, NULL at the end. */
+const SandboxVerb *sandbox_verb_find(const char *name);
+const SandboxVerb *sandbox_verb_at(size_t index);
+
+/*
+ * Options stand anywhere; "--" ends them; behind `shell` all but a first "--help" or "--" is the shell's.
+ * Return: 0, or -EINVAL with *ret_problem, -ENOMEM.
+ */
+int sandbox_parse(int argc, char *const *argv, SandboxCall *ret, char **ret_problem);
+
+/* Help, as it is written to out: of one verb, or of the command (verb NULL). */
+void sandbox_help(FILE *out, const SandboxVerb *verb);
+
+/* The whole command. Return: the exit status: 0, or one of CS_EXIT_. */
+int sandbox_run(int argc, char *const *argv, const SandboxContext *context);

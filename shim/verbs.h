@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "shim/sandbox.h"
+
+/* What each verb does. Return: an exit status. */
+int verb_shell(const SandboxCall *call, const SandboxContext *context);
+int verb_sessions(const SandboxCall *call, const SandboxContext *context);
+int verb_stop(const SandboxCall *call, const SandboxContext *context);
+int verb_allow_ip(const SandboxCall *call, const SandboxContext *context);
+int verb_policy(const SandboxCall *call, const SandboxContext *context);
+int verb_version(const SandboxCall *call, const SandboxContext *context);
+int verb_help(const SandboxCall *call, const SandboxContext *context);

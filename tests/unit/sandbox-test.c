@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "dbus/client.h"
+#include "shim/sandbox.h"
+#include "tests/unit/peer.h"
+
+#define STRINGS_MAX 16
+
+/* Runs the command with a peer in the service's place. */
+typedef struct Run {
+	char *out, *err;
+	int status;
+} Run;
+
+static Peer *service;
+static char handed_over[256];
+
+static int open_peer(sd_bus **ret, sd_bus_error *reterr)
+{
+	if (!service) {
+		sd_bus_error_set(reterr, SD_BUS_ERROR_NO_SERVER, NULL);
+		return -ENOENT;
+	}
+	*ret = sd_bus_ref(service->bus);
+	return 0;
+}
+
+static int note_handoff(const char *agent, char *const *arguments, char *const *environment)
+{
+	size_t n = (size_t)snprintf(handed_over, sizeof(handed_over), "%s", agent);
+
+	assert_true(environment == environ);
+	for (; arguments && *arguments; arguments++)
+		n += (size_t)snprintf(handed_over + n, sizeof(handed_over) - n, "|%s", *arguments);
+	return -ENOENT;
+}
+
+/* words: one command line, split at spaces. */
+static size_t split(char *words, char *argv[static STRINGS_MAX])
+{
+	size_t n = 0;
+
+	for (char *rest, *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		assert_true(n < STRINGS_MAX - 1);
+		argv[n++] = word;
+	}
+	argv[n] = NULL;
+	return n;
+}
+
+static Run run(const char *line)
+{
+	_cleanup_free_ char *words = strdup(line);
+	char *argv[STRINGS_MAX];
+	size_t out_size, err_size, n;
+	Run result = { 0 };
+	SandboxContext context = {
+		.style = { .utf8 = true },
+		.now_usec = UINT64_C(1700000000000000) + 3 * 3600 * USEC_PER_SEC,
+		.environment = environ,
+		.open = open_peer,
+		.handoff = note_handoff,
+	};
+
+	assert_non_null(words);
+	n = split(words, argv);
+	context.out = open_memstream(&result.out, &out_size);
+	context.err = open_memstream(&result.err, &err_size);
+	assert_true(context.out && context.err);
+	result.status = sandbox_run((int)n, argv, &context);
+	assert_int_equal(fclose(context.out), 0);
+	assert_int_equal(fclose(context.err), 0);
+	return result;
+}
+
+/* peer is used up: a command closes its bus. NULL: there is no bus. */
+static void expect(Peer *peer, const char *line, int status, const char *out, const char *err)
+{
+	Run result;
+
+	service = peer;
+	result = run(line);
+	service = NULL;
+	if (peer)
+		peer_done(peer);
+	assert_string_equal(result.err, err);
+	assert_string_equal(result.out, out);
+	assert_int_equal(result.status, status);
+	free(result.out);
+	free(result.err);
+}
+
+static void expect_answer(AnswerFunction answer, const char *line, int status, const char *out,
+			  const char *err)
+{
+	Peer peer = peer_new(answer);
+
+	expect(&peer, line, status, out, err);
+}
+
+static void expect_refusal(const char *name, const char *message, const char *line, int status,
+			   const char *err)
+{
+	Peer peer = peer_new_failing(name, message);
+
+	expect(&peer, line, status, "", err);
+}
+
+static SandboxCall parse(const char *line)
+{
+	/* The call borrows from the words: kept until the next. */
+	static char words[256];
+	static char *argv[STRINGS_MAX];
+	SandboxCall call = { 0 };
+	char *problem = NULL;
+
+	snprintf(words, sizeof(words), "%s", line);
+	if (sandbox_parse((int)split(words, argv), argv, &call, &problem) < 0)
+		fail_msg("%s: %s", line, problem);
+	return call;
+}
+
+static void options_stand_anywhere(void **state)
+{
+	SandboxCall call;
+
+	call = parse("claude-sandbox --json sessions");
+	assert_true(call.json);
+	assert_string_equal(call.verb->name, "sessions");
+	call = parse("claude-sandbox stop --json abc");
+	assert_true(call.json);
+	assert_string_equal(call.argument, "abc");
+	call = parse("claude-sandbox stop abc --json");
+	assert_true(call.json);
+	call = parse("claude-sandbox stop -- --json");
+	assert_false(call.json);
+	assert_string_equal(call.argument, "--json");
+	call = parse("claude-sandbox stop --help");
+	assert_true(call.help);
+	assert_string_equal(call.verb->name, "stop");
+	call = parse("claude-sandbox -h");
+	assert_true(call.help);
+	assert_null(call.verb);
+}
+
+static void mistakes_are_usage(void **state)
+{
+	static const struct {
+		const char *line, *err;
+	} cases[] = {
+		{ "claude-sandbox", "a verb is missing; the verbs are: shell, sessions, stop, allow-ip, "
+				    "policy, version, help" },
+		{ "claude-sandbox doctr", "there is no verb 'doctr'; the verbs are: shell, sessions, stop, "
+					  "allow-ip, policy, version, help" },
+		{ "claude-sandbox --jsn sessions",
+		  "there is no option '--jsn'; see 'claude-sandbox --help'" },
+		{ "claude-sandbox sessions --version",
+		  "there is no option '--version'; see 'claude-sandbox --help'" },
+		{ "claude-sandbox stop", "'stop' needs ID; usage: claude-sandbox stop [--json] ID" },
+		{ "claude-sandbox stop a b",
+		  "'b' is one argument too many; usage: claude-sandbox stop [--json] ID" },
+		{ "claude-sandbox sessions x",
+		  "'x' is one argument too many; usage: claude-sandbox sessions [--json]" },
+		{ "claude-sandbox --json shell", "'shell' has no --json; leave it out" },
+		{ "claude-sandbox stop ../x",
+		  "'../x' is no session's id; 'claude-sandbox sessions' lists them" },
+		{ "claude-sandbox stop \033[2J",
+		  "'\\x1b[2J' is no session's id; 'claude-sandbox sessions' lists them" },
+		{ "claude-sandbox allow-ip add", "'allow-ip' has no 'add'; it has: list" },
+		{ "claude-sandbox help x", "there is no verb 'x'; see 'claude-sandbox help'" },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		_cleanup_free_ char *err = NULL;
+
+		assert_true(asprintf(&err, "claude-sandbox: %s\n", cases[i].err) > 0);
+		expect(NULL, cases[i].line, CS_EXIT_USAGE, "", err);
+	}
+}
+
+static void help_is_output(void **state)
+{
+	expect(NULL, "claude-sandbox help policy", 0,
+	       "Usage: claude-sandbox policy [--json]\n\n"
+	       "To show every setting, its value and where it comes from.\n"
+	       "Exits with 1 when the configuration has an error: no session starts until it is mended.\n",
+	       "");
+	expect(NULL, "claude-sandbox --version", 0, "claude-sandbox " CS_VERSION "\n", "");
+	for (size_t i = 0; sandbox_verb_at(i); i++) {
+		_cleanup_free_ char *line = NULL;
+		Run result, whole = run("claude-sandbox --help");
+
+		assert_true(asprintf(&line, "claude-sandbox %s --help", sandbox_verb_at(i)->name) > 0);
+		result = run(line);
+		assert_int_equal(result.status, 0);
+		assert_non_null(strstr(result.out, sandbox_verb_at(i)->summary));
+		assert_non_null(strstr(whole.out, sandbox_verb_at(i)->summary));
+		assert_string_equal(result.err, "");
+		free(result.out);
+		free(result.err);
+		free(whole.out);
+		free(whole.err);
+	}
+}
+
+static void shell_hands_everything_on(void **state)
+{
+	static const struct {
+		const char *line, *expected;
+	} cases[] = {
+		{ "claude-sandbox shell", "shell" },
+		{ "claude-sandbox shell -c true --json -h", "shell|-c|true|--json|-h" },
+		{ "claude-sandbox shell -- --help", "shell|--help" },
+		{ "claude-sandbox -- shell -x -- y", "shell|-x|--|y" },
+	};
+	Run help;
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		handed_over[0] = '\0';
+		/* handoff_complain() writes to the descriptor, not to the context. */
+		expect(NULL, cases[i].line, CS_EXIT_REFUSED, "", "");
+		assert_string_equal(handed_over, cases[i].expected);
+	}
+	handed_over[0] = '\0';
+	help = run("claude-sandbox shell --help");
+	free(help.out);
+	free(help.err);
+	assert_string_equal(handed_over, "");
+}
+
+static void without_a_bus_nothing_can_run(void **state)
+{
+	static const char *const lines[] = {
+		"sessions", "policy",         "allow-ip", "allow-ip list", "stop aaaaaaaaaaaaaaaa",
+		"stop a",   "--json sessions"
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(lines); i++) {
+		_cleanup_free_ char *line = NULL;
+
+		assert_true(asprintf(&line, "claude-sandbox %s", lines[i]) > 0);
+		expect(NULL, line, CS_EXIT_REFUSED, "",
+		       "claude-sandbox: no system bus answers at /run/dbus/system_bus_socket; start it "
+		       "('sudo ./quickstart' does)\n");
+	}
+}
+
+static int answer_sessions(sd_bus_message *call, sd_bus_message *reply)
+{
+	static const char *const ids[] = { "aaaaaaaaaaaaaaaa", "aabbbbbbbbbbbbbb" };
+	static const char *const workspaces[] = { "/src/\xff", "/home/ann/\033[2J" };
+	const char *id;
+	int r;
+
+	if (sd_bus_message_is_method_call(call, CS_MANAGER_INTERFACE, CS_MEMBER_STOP_SESSION))
+		return sd_bus_message_read(call, "s", &id) >= 0 && streq(id, ids[1]) ? 0 : -EINVAL;
+	sd_bus_message_open_container(reply, 'a', "(sossuayts)");
+	for (size_t i = 0; i < ELEMENTSOF(ids); i++) {
+		sd_bus_message_open_container(reply, 'r', "sossuayts");
+		sd_bus_message_append(reply, "sossu", ids[i], CS_SESSION_ROOT "/x", "claude", "ann", 1000u);
+		sd_bus_message_append_array(reply, 'y', workspaces[i], strlen(workspaces[i]));
+		r = sd_bus_message_append(reply, "ts", UINT64_C(1700000000000000), "running");
+		if (r < 0)
+			return r;
+		sd_bus_message_close_container(reply);
+	}
+	return sd_bus_message_close_container(reply);
+}
+
+static void sessions_have_two_forms(void **state)
+{
+	expect_answer(answer_sessions, "claude-sandbox sessions", 0,
+		      "ID                AGENT   USER  STATE    AGE     WORKSPACE\n"
+		      "aaaaaaaaaaaaaaaa  claude  ann   running  3h 00m  /src/\\xff\n"
+		      "aabbbbbbbbbbbbbb  claude  ann   running  3h 00m  /home/ann/\\x1b[2J\n",
+		      "");
+	expect_answer(answer_sessions, "claude-sandbox sessions --json", 0,
+		      "[\n"
+		      "  {\n"
+		      "    \"id\": \"aaaaaaaaaaaaaaaa\",\n"
+		      "    \"agent\": \"claude\",\n"
+		      "    \"user\": \"ann\",\n"
+		      "    \"uid\": 1000,\n"
+		      "    \"state\": \"running\",\n"
+		      "    \"started_usec\": 1700000000000000,\n"
+		      "    \"workspace\": \"/src/\\\\xff\",\n"
+		      "    \"path\": \"/org/claudesandbox1/session/x\"\n"
+		      "  },\n"
+		      "  {\n"
+		      "    \"id\": \"aabbbbbbbbbbbbbb\",\n"
+		      "    \"agent\": \"claude\",\n"
+		      "    \"user\": \"ann\",\n"
+		      "    \"uid\": 1000,\n"
+		      "    \"state\": \"running\",\n"
+		      "    \"started_usec\": 1700000000000000,\n"
+		      "    \"workspace\": \"/home/ann/\\u001b[2J\",\n"
+		      "    \"path\": \"/org/claudesandbox1/session/x\"\n"
+		      "  }\n"
+		      "]\n",
+		      "");
+}
+
+static int answer_nothing(sd_bus_message *call, sd_bus_message *reply)
+{
+	if (sd_bus_message_is_method_call(call, CS_MANAGER_INTERFACE, CS_MEMBER_LIST_SESSIONS))
+		return sd_bus_message_append(reply, "a(sossuayts)", 0);
+	return sd_bus_message_append(reply, "a(sss)", 0);
+}
+
+static void nothing_is_a_sentence_or_an_empty_list(void **state)
+{
+	expect_answer(answer_nothing, "claude-sandbox sessions", 0, "no sessions\n", "");
+	expect_answer(answer_nothing, "claude-sandbox sessions --json", 0, "[]\n", "");
+	expect_answer(answer_nothing, "claude-sandbox allow-ip", 0, "no internal address is allowed\n", "");
+	expect_answer(answer_nothing, "claude-sandbox allow-ip list --json", 0, "[]\n", "");
+}
+
+static void stop_takes_a_beginning(void **state)
+{
+	expect_answer(answer_sessions, "claude-sandbox stop aab", 0, "stopping aabbbbbbbbbbbbbb\n", "");
+	expect_answer(answer_sessions, "claude-sandbox stop aab --json", 0,
+		      "{\n  \"id\": \"aabbbbbbbbbbbbbb\"\n}\n", "");
+	expect_answer(
+		answer_sessions, "claude-sandbox stop a", CS_EXIT_FOUND, "",
+		"claude-sandbox: more than one session that you may see begins with 'a'; 'claude-sandbox "
+		"sessions' lists them\n");
+	expect_answer(
+		answer_sessions, "claude-sandbox stop z", CS_EXIT_FOUND, "",
+		"claude-sandbox: no session that you may see begins with 'z'; 'claude-sandbox sessions' "
+		"lists "
+		"them\n");
+}
+
+static void errors_of_the_service_are_shown(void **state)
+{
+	static const char *const lines[] = { "claude-sandbox stop aaaaaaaaaaaaaaaa",
+					     "claude-sandbox sessions --json" };
+
+	for (size_t i = 0; i < ELEMENTSOF(lines); i++)
+		expect_refusal(CS_ERROR_NOT_AUTHORIZED, "not yours\033[2J; ask an administrator", lines[i],
+			       CS_EXIT_REFUSED, "claude-sandbox: not yours\\x1b[2J; ask an administrator\n");
+	expect_refusal(CS_ERROR_NO_SUCH_SESSION, "no such session; list them", lines[0], CS_EXIT_FOUND,
+		       "claude-sandbox: no such session; list them\n");
+}
+
+static int answer_policy(sd_bus_message *call, sd_bus_message *reply)
+{
+	if (sd_bus_message_is_method_call(call, "org.freedesktop.DBus.Properties", "Get"))
+		return sd_bus_message_append(reply, "v", "s", "");
+	return sd_bus_message_append(reply, "a(sss)", 2, "egress-jail", "1", "default", "allow-ip",
+				     "10.1.2.3", "/etc/claude-sandbox.conf:4");
+}
+
+static int answer_bad_configuration(sd_bus_message *call, sd_bus_message *reply)
+{
+	const char *interface, *property;
+
+	if (sd_bus_message_read(call, "ss", &interface, &property) < 0)
+		return -EINVAL;
+	return sd_bus_message_append(reply, "v", "s",
+				     streq(property, "Version") ? "0.0.1" : "line 3: no; mend it");
+}
+
+static void policy_is_shown_or_its_error(void **state)
+{
+	expect_answer(answer_policy, "claude-sandbox policy", 0,
+		      "SETTING      VALUE     ORIGIN\n"
+		      "egress-jail  1         default\n"
+		      "allow-ip     10.1.2.3  /etc/claude-sandbox.conf:4\n",
+		      "");
+	expect_answer(answer_bad_configuration, "claude-sandbox policy", CS_EXIT_FOUND, "",
+		      "claude-sandbox: line 3: no; mend it\n");
+}
+
+static int answer_version(sd_bus_message *call, sd_bus_message *reply)
+{
+	return sd_bus_message_append(reply, "v", "s", CS_VERSION);
+}
+
+static void versions_are_compared(void **state)
+{
+	expect_answer(answer_version, "claude-sandbox version", 0,
+		      "claude-sandbox " CS_VERSION "\nservice " CS_VERSION "\n", "");
+	expect_answer(answer_bad_configuration, "claude-sandbox version", CS_EXIT_FOUND,
+		      "claude-sandbox " CS_VERSION "\nservice 0.0.1\n",
+		      "claude-sandbox: the service has another version than this command; restart "
+		      "claude-sandboxd\n");
+	expect(NULL, "claude-sandbox version --json", CS_EXIT_FOUND,
+	       "{\n  \"command\": \"" CS_VERSION "\",\n  \"service\": null\n}\n",
+	       "claude-sandbox: no system bus answers at /run/dbus/system_bus_socket; start it ('sudo "
+	       "./quickstart' does)\n");
+}
+
+static void output_that_cannot_be_written_is_a_failure(void **state)
+{
+	SandboxContext context = { .out = fopen("/dev/full", "w"), .open = open_peer };
+	char *argv[] = { (char *)"claude-sandbox", (char *)"--help", NULL };
+	char *err = NULL;
+	size_t size;
+
+	context.err = open_memstream(&err, &size);
+	assert_true(context.out && context.err);
+	assert_int_equal(sandbox_run(2, argv, &context), CS_EXIT_REFUSED);
+	fclose(context.err);
+	assert_string_equal(err, "claude-sandbox: the output cannot be written; look at where it goes\n");
+	free(err);
+	fclose(context.out);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_stand_anywhere),
+		cmocka_unit_test(mistakes_are_usage),
+		cmocka_unit_test(help_is_output),
+		cmocka_unit_test(shell_hands_everything_on),
+		cmocka_unit_test(without_a_bus_nothing_can_run),
+		cmocka_unit_test(sessions_have_two_forms),
+		cmocka_unit_test(nothing_is_a_sentence_or_an_empty_list),
+		cmocka_unit_test(stop_takes_a_beginning),
+		cmocka_unit_test(errors_of_the_service_are_shown),
+		cmocka_unit_test(policy_is_shown_or_its_error),
+		cmocka_unit_test(versions_are_compared),
+		cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
