@@ -41,6 +41,10 @@
 #define CS_SIGNAL_DENIED "Denied"
 #define CS_SIGNAL_STATE_CHANGED "StateChanged"
 
+/* Properties of the manager that clients read */
+#define CS_PROPERTY_VERSION "Version"
+#define CS_PROPERTY_CONFIG_ERROR "ConfigError"
+
 /* Errors: one for each way to refuse. dbus/errors.c gives each its fallback sentence. */
 #define CS_ERROR_PREFIX "org.claudesandbox1.Error."
 #define CS_ERROR_NOT_AUTHORIZED CS_ERROR_PREFIX "NotAuthorized"

@@ -29,7 +29,9 @@ static const SandboxVerb verbs[] = {
 		.synopsis = "[--json] ID",
 		.summary = "end a session",
 		.details = "ID is a session's id or its beginning, where only one session begins so.\n"
-			   "The agent is hung up on as if its terminal closed, and killed if it stays.\n",
+			   "The agent is hung up on as if its terminal closed, and killed if it stays;\n"
+			   "the command returns when nothing of it runs. Another user's session, by its\n"
+			   "whole id, takes an administrator's password.\n",
 		.argument = "ID",
 		.takes_argument = true,
 		.has_json = true,

@@ -181,7 +181,7 @@ int verb_stop(const SandboxCall *call, const SandboxContext *context)
 				      &context->style);
 		return r == -ENOMEM ? complain_memory(context) : 0;
 	}
-	fprintf(context->out, "stopping %s\n", id);
+	fprintf(context->out, "stopped %s\n", id);
 	return 0;
 }
 
@@ -233,7 +233,7 @@ int verb_policy(const SandboxCall *call, const SandboxContext *context)
 
 	r = context->open(&bus, &error);
 	if (r >= 0)
-		r = client_get_property(bus, "ConfigError", &config_error, &error);
+		r = client_get_property(bus, CS_PROPERTY_CONFIG_ERROR, &config_error, &error);
 	if (r < 0)
 		return complain(context, r, &error);
 	if (*config_error) {
@@ -260,7 +260,7 @@ int verb_version(const SandboxCall *call, const SandboxContext *context)
 
 	r = context->open(&bus, &error);
 	if (r >= 0)
-		r = client_get_property(bus, "Version", &service, &error);
+		r = client_get_property(bus, CS_PROPERTY_VERSION, &service, &error);
 	cells[1] = service;
 	if (call->json) {
 		if (print_json_object(context->out, &(PrintTable){ columns, ELEMENTSOF(columns), 1, cells },

@@ -322,7 +322,7 @@ static void nothing_is_a_sentence_or_an_empty_list(void **state)
 
 static void stop_takes_a_beginning(void **state)
 {
-	expect_answer(answer_sessions, "claude-sandbox stop aab", 0, "stopping aabbbbbbbbbbbbbb\n", "");
+	expect_answer(answer_sessions, "claude-sandbox stop aab", 0, "stopped aabbbbbbbbbbbbbb\n", "");
 	expect_answer(answer_sessions, "claude-sandbox stop aab --json", 0,
 		      "{\n  \"id\": \"aabbbbbbbbbbbbbb\"\n}\n", "");
 	expect_answer(
