@@ -20,7 +20,7 @@
 #define LINK_COLUMNS_MAX 8u
 #define LINK_ROWS_MAX 4096u /* of a whole table, over all its pages */
 
-/* In the order of a session's life; names as DESIGN's State. */
+/* In the order of a session's life; named as the bus property State. */
 typedef enum SessionState {
 	SESSION_STARTING,
 	SESSION_RUNNING,

@@ -5,7 +5,7 @@
 
 /*
  * What would replace a value that the jail itself sets, run code in a shell or loader before the agent does,
- * or steer git: DESIGN's list. The three families are prefixes.
+ * or steer git: the closed list. The three families are prefixes.
  */
 const char *config_pass_env_refusal(const char *name)
 {

@@ -13,7 +13,7 @@
 #define CONFIG_BYTES_MAX (256u * 1024)
 #define CONFIG_VALUES_MAX 1024u
 
-/* In DESIGN's order; config_key_name() gives the spelling in the file. */
+/* In the order of claude-sandbox.conf(5); config_key_name() gives the spelling in the file. */
 typedef enum ConfigKey {
 	CONFIG_WORKSPACE_ROOT,
 	CONFIG_NO_FORGE,
@@ -73,7 +73,7 @@ int config_parse(const char *path, const char *text, size_t size, Config *ret, c
 /*
  * Add the twins found in environment (NAME=VALUE strings). A scalar replaces when it narrows; lists add.
  * ret_widenings receives one sentence in words for each twin that asks for more than the configuration gives
- * (DESIGN §5: jail off, allow-ip, allow-write, ports, devices, workspace-root, pass-env, gpu, forge turned
+ * (jail off, allow-ip, allow-write, ports, devices, workspace-root, pass-env, gpu, forge turned
  * back on); the caller decides. Ports in both directions are refused here too. Return: 0; -EINVAL with
  * *ret_problem naming the variable; -ENOMEM.
  */
@@ -81,12 +81,12 @@ int config_add_environment(Config *config, char *const *environment, char ***ret
 			   char **ret_problem);
 
 /*
- * Refuse a key that is set and has no effect in this version yet (DESIGN: refused rather than ignored).
+ * Refuse a key that is set and has no effect in this version yet: refused rather than ignored.
  * Return: 0 or -EOPNOTSUPP with *ret_problem naming its origin.
  */
 int config_check_effects(const Config *config, char **ret_problem);
 
-/* Getters, with the defaults of DESIGN §6. */
+/* Getters, with the defaults of claude-sandbox.conf(5). */
 bool config_flag(const Config *config, ConfigKey key); /* no-forge, egress-jail, gpu */
 uint64_t
 config_number(const Config *config,

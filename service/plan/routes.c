@@ -15,7 +15,7 @@
  * denial says it all.
  */
 
-/* DESIGN §8's list; no two overlap. */
+/* The ranges denied always; no two overlap. */
 static const struct {
 	HostPrefix prefix;
 	const char *reason;

@@ -71,7 +71,7 @@ void route_table_done(RouteTable *table);
  */
 int routes_make(const HostNetwork *host, const Config *config, RouteTable *ret, char **ret_problem);
 
-/* The static denials of DESIGN §8, for tests and the battery. index from 0; NULL at the end. */
+/* The denials that hold on every host, for tests and the battery. index from 0; NULL at the end. */
 const HostPrefix *routes_denied_range(size_t index, const char **ret_reason);
 const char *route_verdict_to_string(RouteVerdict verdict);
 /* "A.B.C.D/LEN", "default" for 0/0; buffer of at least ROUTE_TEXT_MAX bytes. Return: buffer. */
