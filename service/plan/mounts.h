@@ -45,6 +45,7 @@ typedef struct Entry {
 	EntryMode mode;
 	char *source;      /* canonical path outside; NULL where there is none */
 	int source_fd;     /* owned; FD_NONE in tests and where there is none */
+	bool device;       /* ENTRY_BIND of a device node: by path, with device access */
 	char *destination; /* canonical path inside */
 	void *data;        /* ENTRY_FILE: data_size bytes; ENTRY_LINK: text */
 	size_t data_size;
@@ -94,6 +95,9 @@ typedef struct PlanFacts {
 int plan_make(const SessionRequest *request, const Profile *profile, const PlanFacts *facts,
 	      const PlanView *view, Plan *ret, const char **ret_error, char **ret_problem);
 void plan_done(Plan *plan);
+
+/* The names below ~/.local/share that are covered where they exist; NULL-terminated. */
+const char *const *plan_share_masks(void);
 
 const char *entry_kind_to_string(EntryKind kind);
 const char *entry_mode_to_string(EntryMode mode);

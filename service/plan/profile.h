@@ -9,6 +9,8 @@ typedef struct Profile {
 	const char *name;               /* "claude" */
 	const char *const *directories; /* below the home, read-write; NULL-terminated, as all lists here */
 	const char *const *masks;       /* below the home, hidden after the binds */
+	const char *state_file; /* a file of the home that the agent replaces by renaming: inside, a link into
+				   the first of directories; NULL when there is none */
 	const char *const *first_arguments;   /* put before the caller's */
 	const char *const *removed_arguments; /* exact matches taken out of the caller's */
 	const char *const *variables;         /* NAME=VALUE; "$HOME" at the start of a value is the home */

@@ -11,5 +11,17 @@
  */
 int workspace_check(const char *path, const char *const *homes, char **ret_problem);
 
+/*
+ * The same without the credential paths: may anything at path be shown read-write to an agent at all?
+ * Return: 0, or -EPERM with *ret_cause a clause ("it is a system directory").
+ */
+int directory_check(const char *path, const char *const *homes, char **ret_cause);
+
+/* May allow-write name this canonical path? Return: NULL, or why not (a clause). */
+const char *allow_write_refusal(const char *path);
+
+/* Paths below a home that a workspace may neither lie in nor contain; NULL-terminated. */
+const char *const *credential_paths(void);
+
 /* Is path equal to directory or below it? Both canonical. */
 bool path_is_within(const char *path, const char *directory);

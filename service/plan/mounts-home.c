@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The homes and what is seen of them: 6 to 10, and 15, of the order in mounts.c. */
+
+#include "service/plan/plan-build.h"
+
+static char *below(const char *home, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", home, name) < 0 ? NULL : path;
+}
+
+/* May a private directory lie over this home? Hiding what programs need would only break the jail. */
+static int check_home(PlanBuild *build, const char *path, const char *whose)
+{
+	static const char *const needed[] = {
+		"/bin",   "/boot",   "/dev",  "/etc",  "/lib", "/lib32",
+		"/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr",
+	};
+	bool bad = path_is_within("/var/lib", path) || path_is_within(CS_TEMP_ROOT, path);
+
+	for (size_t i = 0; i < ELEMENTSOF(needed); i++)
+		bad = bad || path_is_within(needed[i], path) || path_is_within(path, needed[i]);
+	if (!bad)
+		return 0;
+	return build_refuse(
+		build, CS_ERROR_PLAN_REFUSED,
+		"%s %s lies in or around a system directory and cannot be hidden from the agent; give the "
+		"person a directory of their own%s",
+		whose, path, streq(whose, "HOME") ? ", or unset HOME" : "");
+}
+
+/* Keep the list sorted by length, so that what lies in another comes after it. Takes path. */
+static int insert_home(PlanBuild *build, char *path)
+{
+	for (size_t i = 0; build->homes && build->homes[i]; i++)
+		if (streq(build->homes[i], path)) {
+			free(path);
+			return 0;
+		}
+
+	int r = strings_append(&build->homes, path);
+	free(path);
+	if (r < 0)
+		return r;
+	for (size_t i = strings_count(build->homes) - 1;
+	     i > 0 && strlen(build->homes[i]) < strlen(build->homes[i - 1]); i--) {
+		char *other = build->homes[i];
+
+		build->homes[i] = build->homes[i - 1];
+		build->homes[i - 1] = other;
+	}
+	return 0;
+}
+
+/* The home of passwd must be known exactly: it is what the jail is for. It may be missing inside another one.
+ */
+static int find_own_home(PlanBuild *build)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	const char *home = build->request->home;
+
+	if (!home || home[0] != '/')
+		return build_refuse(build, CS_ERROR_PLAN_REFUSED,
+				    "the account's home directory '%s' is no absolute path; correct it with "
+				    "usermod --home",
+				    home ?: "");
+	int r = build->view->resolve(build->view->userdata, home, &node);
+	if (r < 0 || !S_ISDIR(node.mode))
+		return build_refuse(
+			build, CS_ERROR_PLAN_REFUSED,
+			"the account's home directory %s cannot be used: %s; create it, or correct it with "
+			"usermod --home",
+			home, r < 0 ? strerror(-r) : "it is no directory");
+	r = check_home(build, node.path, "the account's home directory");
+	if (r < 0)
+		return r;
+	build->home = TAKE_PTR(node.path);
+	char *copy = strdup(build->home);
+	return copy ? insert_home(build, copy) : -ENOMEM;
+}
+
+static const char *environment_home(const PlanBuild *build)
+{
+	for (size_t i = 0; build->request->environment && build->request->environment[i]; i++) {
+		const char *value = starts_with(build->request->environment[i], "HOME=");
+
+		if (value)
+			return value;
+	}
+	return NULL;
+}
+
+int build_find_homes(PlanBuild *build)
+{
+	const struct {
+		const char *path, *whose;
+	} others[] = {
+		{ "/home", "/home" },
+		{ "/root", "/root" },
+		{ environment_home(build), "HOME" },
+	};
+
+	int r = find_own_home(build);
+	if (r < 0)
+		return r;
+
+	for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+
+		if (!others[i].path || others[i].path[0] != '/')
+			continue;
+		r = build->view->resolve(build->view->userdata, others[i].path, &node);
+		if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
+			continue;
+		if (r == -ELOOP)
+			return build_refuse(build, CS_ERROR_PLAN_REFUSED,
+					    "%s %s has to be hidden from the agent, and the way there is a "
+					    "link of another "
+					    "user; name the directory itself",
+					    others[i].whose, others[i].path);
+		if (r < 0)
+			return r;
+		if (!S_ISDIR(node.mode))
+			continue;
+		r = check_home(build, node.path, others[i].whose);
+		if (r >= 0)
+			r = insert_home(build, TAKE_PTR(node.path));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * A link that leads a credential path out of the home: the private home hides the link, not what it leads to.
+ * Return: 0 or a negative errno; -ELOOP when what is there cannot be told.
+ */
+static int hide_linked(PlanBuild *build, const char *home, const char *name)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	_cleanup_free_ char *path = below(home, name), *cause = NULL;
+
+	if (!path)
+		return -ENOMEM;
+	int r = build->view->resolve(build->view->userdata, path, &node);
+	if (r == -ENOMEM || r == -ELOOP)
+		return r;
+	if (r < 0 || plan_hides(build->plan, node.path))
+		return 0;
+	if (directory_check(node.path, (const char *const *)build->homes, &cause) == -EPERM)
+		return plan_warn(build->plan, "what %s leads to, %s, stays readable for the agent: %s", path,
+				 node.path, cause);
+	return build_mask(build, node.path, node.mode, "homes", "a link of the home leads there");
+}
+
+int build_homes(PlanBuild *build)
+{
+	for (size_t i = 0; build->homes[i]; i++) {
+		const char *home = build->homes[i];
+		int r;
+
+		if (!plan_hides(build->plan, home))
+			r = plan_add_tmpfs(build->plan, home, streq(home, build->home) ? 0700 : 0755,
+					   ENTRY_PRIVATE, "homes",
+					   "hides keys, tokens, histories and other projects");
+		else if (streq(home, build->home))
+			r = plan_add_special(build->plan, ENTRY_DIRECTORY, home, ENTRY_PRIVATE, "homes",
+					     "the person's home, empty");
+		else
+			r = 0;
+		if (r < 0)
+			return r;
+	}
+
+	int r = build_links(build, build->request->home, "homes");
+	if (r < 0)
+		return r;
+
+	for (size_t i = 0; build->homes[i]; i++) {
+		bool told = false;
+
+		for (const char *const *name = credential_paths(); *name; name++) {
+			r = hide_linked(build, build->homes[i], *name);
+			if (r == -ELOOP && !told) {
+				told = true;
+				r = plan_warn(build->plan,
+					      "what %s/%s leads to may be readable for the agent: a link on "
+					      "the way is another "
+					      "program's; put the thing itself there",
+					      build->homes[i], *name);
+			}
+			if (r < 0 && r != -ELOOP)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static int expose(PlanBuild *build, const char *name, ExposeTypes types, EntryMode mode, const char *origin,
+		  const char *reason)
+{
+	/* Spelled as the person does: the home of passwd, whose links are then recreated. */
+	_cleanup_free_ char *path = below(build->home, name);
+
+	return path ? build_expose(build, path, types, mode, origin, reason) : -ENOMEM;
+}
+
+/*
+ * Can name be covered, a path below the home whose last component lies in a directory that agents write? What
+ * is missing needs no cover. A link there could not hold one: a mount would lie on what it leads to, and the
+ * link itself could be replaced. Return: 1 and *ret, 0 when it is missing, -ELOOP for a link, another
+ * negative errno.
+ */
+static int find_mask(PlanBuild *build, const char *name, PlanNode *ret)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT, parent = PLAN_NODE_INIT;
+	_cleanup_free_ char *path = below(build->home, name), *directory = NULL, *expected = NULL;
+	const PlanView *view = build->view;
+
+	if (!path || !(directory = strndup(path, (size_t)(strrchr(path, '/') - path))))
+		return -ENOMEM;
+	int r = view->resolve(view->userdata, path, &node);
+	if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
+		return 0;
+	if (r < 0 || (r = view->resolve(view->userdata, directory, &parent)) < 0)
+		return r;
+	if (!(expected = below(parent.path, strrchr(path, '/') + 1)))
+		return -ENOMEM;
+	if (!streq(node.path, expected))
+		return -ELOOP;
+	*ret = node;
+	node = PLAN_NODE_INIT;
+	return 1;
+}
+
+static int mask(PlanBuild *build, const char *name, const char *origin, const char *reason)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+
+	int r = find_mask(build, name, &node);
+	if (r == -ELOOP)
+		return build_refuse(build, CS_ERROR_PLAN_REFUSED,
+				    "%s/%s is a link, and what the person's own session runs from there "
+				    "cannot be kept from "
+				    "the agent; put the directory itself there",
+				    build->home, name);
+	if (r <= 0 || plan_hides(build->plan, node.path))
+		return r < 0 ? r : 0;
+	return build_mask(build, node.path, node.mode, origin, reason);
+}
+
+int build_profile(PlanBuild *build)
+{
+	static const struct {
+		const char *name, *reason;
+		bool forge;
+	} shared[] = {
+		{ ".agents/skills", "skills of all agents", false },
+		{ ".cache", "caches of package managers", false },
+		{ ".config/gh", "the GitHub token", true },
+		{ ".config/glab-cli", "the GitLab token", true },
+	};
+	const Profile *profile = build->profile;
+	_cleanup_free_ char *origin = NULL;
+	int r;
+
+	if (asprintf(&origin, "profile %s", profile->name) < 0) {
+		origin = NULL;
+		return -ENOMEM;
+	}
+
+	for (size_t i = 0; profile->directories[i]; i++) {
+		r = expose(build, profile->directories[i], EXPOSE_DIRECTORY, ENTRY_RW, origin,
+			   "the agent's own state");
+		if (r == -ENOENT)
+			r = plan_warn(
+				build->plan,
+				"%s/%s is not there: what the agent learns is lost at its end; create it",
+				build->home, profile->directories[i]);
+		if (r < 0)
+			return r;
+	}
+	if (profile->state_file) {
+		_cleanup_free_ char *path = below(build->home, profile->state_file);
+		_cleanup_free_ char *text = below(profile->directories[0], profile->state_file);
+
+		r = path && text
+			    ? plan_add_link(build->plan, path, text, origin,
+					    "state that the agent replaces by renaming lies in its directory")
+			    : -ENOMEM;
+		if (r < 0)
+			return r;
+	}
+
+	bool no_forge = config_flag(&build->request->config, CONFIG_NO_FORGE);
+	for (size_t i = 0; i < ELEMENTSOF(shared); i++) {
+		if (shared[i].forge && no_forge)
+			continue;
+		r = expose(build, shared[i].name, EXPOSE_DIRECTORY, ENTRY_RW, "every profile",
+			   shared[i].reason);
+		if (r < 0 && r != -ENOENT)
+			return r;
+	}
+
+	for (size_t i = 0; profile->masks[i]; i++) {
+		r = mask(build, profile->masks[i], origin, "the person's own session runs what lies there");
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Below .local/share: what the person's own session runs code from, or keeps keys in. */
+static const char *const share_masks[] = {
+	"applications", "claude",      "dbus-1", "systemd",    "bash-completion", "fish",     "zsh",
+	"nvim",         "gnome-shell", "plasma", "kservices5", "keyrings",        "kwalletd", NULL,
+};
+
+const char *const *plan_share_masks(void)
+{
+	return share_masks;
+}
+
+int build_share(PlanBuild *build)
+{
+	static const char *const tools[] = { ".local/bin/uv", ".local/bin/uvx" };
+	bool whole = true;
+	int r;
+
+	for (size_t i = 0; share_masks[i] && whole; i++) {
+		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+		_cleanup_free_ char *name = below(".local/share", share_masks[i]);
+
+		r = name ? find_mask(build, name, &node) : -ENOMEM;
+		if (r < 0 && r != -ELOOP)
+			return r;
+		if (r == -ELOOP) {
+			whole = false;
+			r = plan_warn(build->plan,
+				      "%s/.local/share stays hidden: %s in it is a link, and could not be "
+				      "kept from the agent; "
+				      "put the directory itself there",
+				      build->home, share_masks[i]);
+			if (r < 0)
+				return r;
+		}
+	}
+
+	if (whole) {
+		r = expose(build, ".local/share", EXPOSE_DIRECTORY, ENTRY_RW, "every profile",
+			   "what tools install for the person");
+		if (r < 0 && r != -ENOENT)
+			return r;
+	}
+	for (size_t i = 0; share_masks[i] && whole; i++) {
+		_cleanup_free_ char *name = below(".local/share", share_masks[i]);
+
+		r = name ? mask(build, name, "every profile",
+				"the person's own session runs code from there, or keeps keys in it")
+			 : -ENOMEM;
+		if (r < 0)
+			return r;
+	}
+
+	for (size_t i = 0; i < ELEMENTSOF(tools); i++) {
+		r = expose(build, tools[i], EXPOSE_FILE, ENTRY_RO, "every profile", "Python's installer");
+		if (r < 0 && r != -ENOENT)
+			return r;
+	}
+	return 0;
+}
+
+int build_dotfiles(PlanBuild *build)
+{
+	static const char *const names[] = { ".netrc", ".Xauthority", ".ICEauthority" };
+
+	for (size_t i = 0; build->homes[i]; i++)
+		for (size_t j = 0; j < ELEMENTSOF(names); j++) {
+			_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+			_cleanup_free_ char *path = below(build->homes[i], names[j]);
+
+			if (!path)
+				return -ENOMEM;
+			int r = build->view->resolve(build->view->userdata, path, &node);
+			if (r == -ENOMEM)
+				return r;
+			if (r < 0)
+				continue;
+			/* Whatever brought the home, or what the link leads to, back into sight: not these.
+			 */
+			if (!plan_hides(build->plan, node.path) &&
+			    (r = build_mask(build, node.path, node.mode, "homes",
+					    "a credential of the person")) < 0)
+				return r;
+		}
+	return 0;
+}

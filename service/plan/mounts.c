@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * THE ORDER. bwrap performs the entries one after the other, and the last one that reaches a path decides
+ * what is seen there. So this order is policy:
+ *
+ *  1  "/" read-only             everything else is said in terms of it
+ *  2  /dev, /dev/console        fresh; the terminal of the session and no other
+ *  3  /proc                     private where it can be had, else the outer one read-only
+ *  4  /tmp                      private
+ *  5  /run, /var/run            private, before anything is put back below them; the marker; then the sockets
+ *                               and FIFOs that are still in sight, since read-only stops neither
+ *  6  the homes                 private: from here on nothing of a home is seen that no later entry names;
+ * the person's credential stores that links lead out of the home are covered as well 7  state of the profile
+ * ... after 6, which it reaches through 8  masks of the profile      ... after 7, which they cover 9
+ * .local/share, its masks   ... in this order, for the same reason 10  uv, uvx                   read-only 11
+ * the agent                 read-only, after 8 and 9: it may lie below a mask of theirs 12  the workspace
+ * after the homes, in which it mostly lies; its git directories 13  the temp root             hidden as a
+ * whole, then this workspace's own part 14  allow-write               after every mask that an administrator
+ * may want to reach through; then the sockets that 7 to 13 have brought back into sight 15  dotfiles, system
+ * secrets  after 14: no configuration opens these 16  resolv.conf               after 5 and 14, below which
+ * its canonical place may lie 17  /etc/claude-gitconfig     after 14 18  (the entry-point guard: whatever is
+ * added, it comes last, since it covers names in everything writable)
+ *
+ * Afterwards what came out is checked: nothing writable covers the agent.
+ */
+
+#include "service/plan/mounts.h"
+
+#include "service/plan/environment.h"
+#include "service/plan/plan-build.h"
+
+static int make_entries(PlanBuild *build)
+{
+	_cleanup_(plan_node_done) PlanNode agent = PLAN_NODE_INIT;
+	int r;
+
+	/* Cheap and telling refusals first: they need the homes and the agent, and no entry. */
+	if ((r = build_find_homes(build)) < 0 || (r = build_check_workspace(build)) < 0 ||
+	    (r = build_find_agent(build, &agent)) < 0)
+		return r;
+
+	if ((r = build_root(build)) < 0 || (r = build_run(build)) < 0 || (r = build_marker(build)) < 0 ||
+	    (r = build_sockets(build)) < 0)
+		return r;
+	if ((r = build_homes(build)) < 0 || (r = build_profile(build)) < 0 || (r = build_share(build)) < 0 ||
+	    (r = build_agent(build, &agent)) < 0)
+		return r;
+	if ((r = build_workspace(build)) < 0 || (r = build_temp_root(build)) < 0 ||
+	    (r = build_allow_write(build)) < 0 || (r = build_bound_sockets(build)) < 0)
+		return r;
+	if ((r = build_dotfiles(build)) < 0 || (r = build_secrets(build)) < 0 ||
+	    (r = build_resolver(build)) < 0 || (r = build_git_config(build)) < 0)
+		return r;
+
+	if ((r = build_check_allow_write(build)) < 0)
+		return r;
+	return build_check_agent(build);
+}
+
+int plan_make(const SessionRequest *request, const Profile *profile, const PlanFacts *facts,
+	      const PlanView *view, Plan *ret, const char **ret_error, char **ret_problem)
+{
+	_cleanup_(plan_done) Plan plan = { 0 };
+	PlanBuild build = {
+		.request = request,
+		.profile = profile,
+		.facts = facts,
+		.view = view,
+		.plan = &plan,
+		.workspace = PLAN_NODE_INIT,
+	};
+
+	plan.jailed = config_flag(&request->config, CONFIG_EGRESS_JAIL);
+
+	int r = make_entries(&build);
+	if (r >= 0)
+		r = environment_make(&plan, request, profile, facts, view);
+	if (r >= 0) {
+		plan.argv = profile_arguments(profile, plan.program, request->argv);
+		if (!plan.argv)
+			r = -ENOMEM;
+	}
+	if (r == -E2BIG)
+		r = build_refuse(&build, CS_ERROR_PLAN_REFUSED,
+				 "the plan has more than %u mounts: take allow-write lines out of the "
+				 "configuration, or end "
+				 "programs that listen on many sockets",
+				 PLAN_MOUNTS_MAX);
+	else if (r < 0 && !build.problem)
+		(void)build_refuse(&build, CS_ERROR_PLAN_REFUSED, "the plan could not be made: %s",
+				   strerror(-r));
+
+	plan_node_done(&build.workspace);
+	free(build.agent);
+	free(build.home);
+	strings_free(build.homes);
+	if (r < 0) {
+		if (ret_error)
+			*ret_error = build.error ?: CS_ERROR_PLAN_REFUSED;
+		if (ret_problem) {
+			free(*ret_problem);
+			*ret_problem = TAKE_PTR(build.problem);
+		}
+		free(build.problem);
+		return r;
+	}
+	free(build.problem);
+	*ret = plan;
+	plan = (Plan){ 0 };
+	return 0;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/plan/plan-build.h"
+
+#include <stdarg.h>
+
+int build_refuse(PlanBuild *build, const char *error, const char *format, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list arguments;
+
+	va_start(arguments, format);
+	int n = vasprintf(&text, format, arguments);
+	va_end(arguments);
+	if (n < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+
+	free(build->problem);
+	build->problem = TAKE_PTR(text);
+	build->error = error;
+	return -EPERM;
+}
+
+/* Where is the object at path, without its descriptor? Return: 0 and *ret, or the view's error. */
+static int canonical(const PlanBuild *build, const char *path, char **ret)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+
+	int r = build->view->resolve(build->view->userdata, path, &node);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(node.path);
+	return 0;
+}
+
+static bool has_destination(const Plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->n_entries; i++)
+		if (streq(plan->entries[i].destination, path))
+			return true;
+	return false;
+}
+
+int build_links(PlanBuild *build, const char *path, const char *origin)
+{
+	_cleanup_free_ char *parent = strdup("");
+
+	if (!parent)
+		return -ENOMEM;
+
+	/* parent is canonical, with "" for "/"; end runs over the slashes of path. */
+	for (const char *end = path; *end != '\0';) {
+		_cleanup_free_ char *prefix = NULL, *place = NULL, *target = NULL;
+		const char *name = end + strspn(end, "/");
+		size_t n = strcspn(name, "/");
+
+		if (n == 0)
+			break;
+		end = name + n;
+
+		prefix = strndup(path, (size_t)(end - path));
+		if (!prefix || asprintf(&place, "%s/%.*s", parent, (int)n, name) < 0)
+			return -ENOMEM;
+
+		int r = canonical(build, prefix, &target);
+		if (r < 0)
+			return r;
+
+		bool dots = strncmp(name, "..", n) == 0 || strncmp(name, ".", n) == 0;
+		if (!dots && !streq(target, place) && plan_hides(build->plan, place) &&
+		    !has_destination(build->plan, place)) {
+			r = plan_add_link(build->plan, place, target, origin,
+					  "a link that the person has there");
+			if (r < 0)
+				return r;
+		}
+		free(parent);
+		parent = streq(target, "/") ? strdup("") : TAKE_PTR(target);
+		if (!parent)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool is_accepted(mode_t mode, ExposeTypes types)
+{
+	if (S_ISDIR(mode))
+		return types & EXPOSE_DIRECTORY;
+	if (S_ISREG(mode))
+		return types & EXPOSE_FILE;
+	if (S_ISSOCK(mode) || S_ISFIFO(mode))
+		return types & EXPOSE_SOCKET;
+	return false;
+}
+
+int build_expose(PlanBuild *build, const char *path, ExposeTypes types, EntryMode mode, const char *origin,
+		 const char *reason)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	_cleanup_free_ char *cause = NULL;
+
+	int r = build->view->resolve(build->view->userdata, path, &node);
+	if (r == -ELOOP)
+		return plan_warn(build->plan,
+				 "%s stays hidden: the way there is a link that another program could have "
+				 "changed; put "
+				 "the directory itself there",
+				 path);
+	if (r == -EACCES || r == -ENOTDIR)
+		return plan_warn(build->plan, "%s stays hidden: %s", path, strerror(-r));
+	if (r < 0)
+		return r;
+
+	if (!is_accepted(node.mode, types))
+		return plan_warn(build->plan, "%s stays hidden: it is not a %s", path,
+				 types & EXPOSE_DIRECTORY ? "directory" : "regular file");
+	/* A link may lead anywhere; read-write it must not lead to a place that would open more than its name
+	 * says. */
+	if (mode == ENTRY_RW &&
+	    directory_check(node.path, (const char *const *)build->homes, &cause) == -EPERM)
+		return plan_warn(build->plan, "%s stays hidden: it leads to %s, and %s", path, node.path,
+				 cause);
+
+	r = build_links(build, path, origin);
+	if (r < 0)
+		return r;
+	_cleanup_free_ char *destination = strdup(node.path);
+	if (!destination)
+		return -ENOMEM;
+	r = plan_add_bind(build->plan, &node, destination, mode, origin, reason);
+	return r < 0 ? r : 1;
+}
+
+int build_mask(PlanBuild *build, const char *path, mode_t type, const char *origin, const char *reason)
+{
+	_cleanup_(plan_node_done) PlanNode null = PLAN_NODE_INIT;
+
+	if (S_ISDIR(type))
+		return plan_add_tmpfs(build->plan, path, 0700, ENTRY_MASKED, origin, reason);
+	if (S_ISREG(type))
+		return plan_add_mask(build->plan, path, origin, reason);
+
+	int r = build->view->resolve(build->view->userdata, "/dev/null", &null);
+	if (r < 0)
+		return build_refuse(build, CS_ERROR_PLAN_REFUSED,
+				    "/dev/null cannot be had, and %s has to be covered: %s", path,
+				    strerror(-r));
+	return plan_add_bind(build->plan, &null, path, ENTRY_MASKED, origin, reason);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A plan under construction, shared by the files that each add their part (mounts-*.c) and by nobody else.
+ * The order of the parts stands at the top of mounts.c.
+ */
+
+#include "service/plan/mount-list.h"
+#include "service/plan/workspace-rules.h"
+
+typedef struct PlanBuild {
+	const SessionRequest *request;
+	const Profile *profile;
+	const PlanFacts *facts;
+	const PlanView *view;
+	Plan *plan;
+	char *home;         /* the home of passwd, canonical */
+	char **homes;       /* every home to be hidden, canonical, the shortest first, none twice */
+	char *agent;        /* where its program lies, canonical */
+	PlanNode workspace; /* until it is bound */
+	size_t allow_first; /* the entries of allow-write: [allow_first, allow_end) */
+	size_t allow_end;
+	const char *error; /* one of CS_ERROR_, once something was refused */
+	char *problem;
+} PlanBuild;
+
+/* What build_expose() accepts. */
+typedef enum ExposeTypes {
+	EXPOSE_DIRECTORY = 1 << 0,
+	EXPOSE_FILE = 1 << 1,
+	EXPOSE_SOCKET = 1 << 2, /* and FIFOs */
+} ExposeTypes;
+
+/*
+ * Refuse the launch: error is one of CS_ERROR_, the rest its sentence. Return: -EPERM or -ENOMEM, never 0, so
+ * that a refusal is one statement.
+ */
+int build_refuse(PlanBuild *build, const char *error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Bind path (as a person would spell it) at its canonical place, and recreate the links on the way there that
+ * a private directory of ours hides. What is odd (a link that may not be followed, another type, a place
+ * where nobody's state belongs) stays hidden, with a warning; what is missing is told by the return value.
+ * Return: 1 bound, 0 hidden with a warning, -ENOENT missing, another negative errno.
+ */
+int build_expose(PlanBuild *build, const char *path, ExposeTypes types, EntryMode mode, const char *origin,
+		 const char *reason);
+/* The links alone. Return: 0 or a negative errno. */
+int build_links(PlanBuild *build, const char *path, const char *origin);
+/*
+ * Cover whatever is at the canonical path: an empty file over a file, an empty directory over a directory,
+ * /dev/null over anything else. The place must exist. Return: 0 or a negative errno.
+ */
+int build_mask(PlanBuild *build, const char *path, mode_t type, const char *origin, const char *reason);
+
+/* mounts-system.c: the numbers are those of the order in mounts.c. */
+int build_root(PlanBuild *build);       /* 1, 2, 3, 4 */
+int build_run(PlanBuild *build);        /* 5, but for the marker and the sockets */
+int build_marker(PlanBuild *build);     /* 5: once the agent's path is known */
+int build_secrets(PlanBuild *build);    /* 15: the system's */
+int build_resolver(PlanBuild *build);   /* 16 */
+int build_git_config(PlanBuild *build); /* 17 */
+/* mounts-sockets.c */
+int build_sockets(PlanBuild *build);       /* 5: those that "/" shows */
+int build_bound_sockets(PlanBuild *build); /* 14: those that a later bind shows again */
+/* mounts-home.c */
+int build_find_homes(PlanBuild *build);
+int build_homes(PlanBuild *build);    /* 6 */
+int build_profile(PlanBuild *build);  /* 7, 8 */
+int build_share(PlanBuild *build);    /* 9, 10 */
+int build_dotfiles(PlanBuild *build); /* 15: the person's */
+/* mounts-agent.c */
+int build_find_agent(PlanBuild *build, PlanNode *ret);
+int build_agent(PlanBuild *build, PlanNode *agent); /* 11 */
+int build_check_agent(PlanBuild *build);            /* at the end: nothing writable covers it */
+/* mounts-workspace.c */
+int build_check_workspace(PlanBuild *build); /* find and check it; the plan's workspace and cwd */
+int build_workspace(PlanBuild *build);       /* 12 */
+int build_temp_root(PlanBuild *build);       /* 13 */
+/* mounts-allow.c */
+int build_allow_write(PlanBuild *build);       /* 14 */
+int build_check_allow_write(PlanBuild *build); /* at the end: a warning for what stays hidden */
