@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/unit/config-helpers.h"
+
+static void test_effects(void **state)
+{
+	static const struct {
+		const char *line;
+		bool effect;
+	} rows[] = {
+		{ "local-port = 80", false },
+		{ "local-model-port = 80", false },
+		{ "local-model-port = 0", true },
+		{ "callback-port = 80", false },
+		{ "gpu", false },
+		{ "gpu = 0", true },
+		{ "allow-device = /dev/kvm", false },
+		{ "memory-max = 1G", false },
+		{ "tasks-max = 4096", false },
+		{ "egress-jail = 0", false },
+		{ "egress-jail", true },
+		{ "workspace-root = /w", true },
+		{ "no-forge", true },
+		{ "no-forge = 0", true },
+		{ "allow-ip = 10.0.0.1", true },
+		{ "allow-write = /c", true },
+		{ "pass-env = A", true },
+		{ "procfs = outer", true },
+		{ "forge-host = a.b", true },
+		{ "deny-group = x", true },
+		{ "max-sessions = 3", true },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		_cleanup_(config_done) Config config = parsed(rows[i].line);
+		_cleanup_free_ char *problem = NULL;
+		int r = config_check_effects(&config, &problem);
+
+		if (r != (rows[i].effect ? 0 : -EOPNOTSUPP))
+			fail_msg("%s: %d", rows[i].line, r);
+		if (!rows[i].effect) {
+			static const char *const words[] = { AT(1) ":", "no effect in this version",
+							     "must be removed", NULL };
+
+			assert_words(problem, words);
+			assert_non_null(strstr(problem, config_key_name(config.values[0].key)));
+		}
+	}
+}
+
+typedef struct Policy {
+	size_t n, n_default;
+	char *text;
+} Policy;
+
+static void policy_row(void *userdata, const char *name, const char *value, const char *origin)
+{
+	Policy *policy = userdata;
+
+	policy->n++;
+	policy->n_default += streq(origin, "default");
+	assert_int_equal(refuse(&policy->text, 0, "%s%s=%s (%s)\n", policy->text ?: "", name, value, origin),
+			 0);
+}
+
+static void test_policy(void **state)
+{
+	_cleanup_(config_done) Config config =
+		parsed("allow-ip = 10.0.0.1\nallow-ip = 10.0.0.2\nallow-write = /\xff\n"
+		       "egress-jail\ndeny-group = ops\n");
+	_cleanup_(config_done) Config none = CONFIG_INIT;
+	Policy policy = { 0 };
+
+	config_policy(&config, policy_row, &policy);
+	assert_string_equal(
+		policy.text,
+		"workspace-root= (default)\nno-forge=0 (default)\n"
+		"egress-jail=1 (" AT(
+			4) ")\n"
+			   "allow-ip=10.0.0.1 (" AT(1) ")\nallow-ip=10.0.0.2 (" AT(
+				   2) ")\n"
+				      "local-port= (default)\nlocal-model-port=0 (default)\ncallback-port= "
+				      "(default)\n"
+				      "allow-write=/\\xff (" AT(
+					      3) ")\n"
+						 "pass-env= (default)\ngpu=0 (default)\nallow-device= "
+						 "(default)\nprocfs=auto (default)\n"
+						 "forge-host= (default)\ndeny-group=ops (" AT(
+							 5) ")\n"
+							    "memory-max= (default)\ntasks-max=4096 "
+							    "(default)\nmax-sessions=64 (default)\n");
+	free(policy.text);
+
+	policy = (Policy){ 0 };
+	config_policy(&none, policy_row, &policy);
+	assert_int_equal(policy.n, CONFIG_KEY_MAX - 1 + 12);
+	assert_int_equal(policy.n_default, policy.n);
+	free(policy.text);
+}
+
+static void test_codec(void **state)
+{
+	_cleanup_(config_done) Config config =
+		parsed("allow-ip = 10.0.0.1 # here\nallow-write = /\xff\xfe\ngpu\n");
+	_cleanup_(pack_done) PackWriter w = { 0 };
+	Config again = CONFIG_INIT;
+	PackReader r;
+
+	pack_init(&w, 4096);
+	config_pack(&config, &w);
+	assert_int_equal(w.error, 0);
+
+	unpack_init(&r, w.data, w.size);
+	assert_int_equal(config_unpack(&r, &again), 0);
+	assert_int_equal(unpack_finish(&r), 0);
+	assert_int_equal(again.n_values, config.n_values);
+	for (size_t i = 0; i < config.n_values; i++) {
+		assert_int_equal(again.values[i].key, config.values[i].key);
+		assert_string_equal(again.values[i].text, config.values[i].text);
+		assert_string_equal(again.values[i].comment, config.values[i].comment);
+		assert_string_equal(again.values[i].origin, config.values[i].origin);
+	}
+	config_done(&again);
+
+	for (size_t size = 0; size < w.size; size++) {
+		_cleanup_free_ void *part = malloc(size ?: 1);
+
+		memcpy(part, w.data, size);
+		unpack_init(&r, part, size);
+		assert_int_equal(config_unpack(&r, &again), -EBADMSG);
+		assert_null(again.values);
+	}
+
+	/* A key that is none, and more values than there may be. */
+	w.data[4] = CONFIG_KEY_MAX;
+	unpack_init(&r, w.data, w.size);
+	assert_int_equal(config_unpack(&r, &again), -EBADMSG);
+	memcpy(w.data, "\xff\xff\xff\xff", 4);
+	unpack_init(&r, w.data, w.size);
+	assert_int_equal(config_unpack(&r, &again), -EBADMSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_effects),
+		cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_codec),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
