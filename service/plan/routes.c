@@ -95,9 +95,10 @@ const char *route_verdict_to_string(RouteVerdict verdict)
 const char *route_to_string(uint32_t address, uint8_t length, char buffer[static ROUTE_TEXT_MAX])
 {
 	if (address == 0 && length == 0)
-		return strcpy(buffer, "default");
-	(void)snprintf(buffer, ROUTE_TEXT_MAX, "%u.%u.%u.%u/%u", address >> 24, address >> 16 & 255,
-		       address >> 8 & 255, address & 255, length & 63u);
+		(void)snprintf(buffer, ROUTE_TEXT_MAX, "default");
+	else
+		(void)snprintf(buffer, ROUTE_TEXT_MAX, "%u.%u.%u.%u/%u", address >> 24, address >> 16 & 255,
+			       address >> 8 & 255, address & 255, length & 63u);
 	return buffer;
 }
 

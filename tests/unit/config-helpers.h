@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What the tests of the configuration share. cmocka.h comes first, with what it needs. */
+/* What the tests of the configuration share. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
 
 #include "service/plan/config.h"
 #include "service/plan/config-values.h"
