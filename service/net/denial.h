@@ -20,6 +20,7 @@ typedef struct Denial {
 	bool ipv6_off;
 	int lo_index, jail_index;
 	char **warnings; /* soft steps that failed: forwarder, single allow-ip routes */
+	bool *left_out;  /* one for each row of routes: a soft row that could not be programmed */
 } Denial;
 
 typedef struct DenialStep {

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/net/jail-sockets.h"
+
+#include "service/net/netlink.h"
+#include "service/net/tap.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#define IPV6_PATH "/proc/sys/net/ipv6"
+
+void jail_sockets_close(JailSockets *sockets)
+{
+	sockets->route_fd = close_fd(sockets->route_fd);
+	sockets->watch_fd = close_fd(sockets->watch_fd);
+	sockets->diag_fd = close_fd(sockets->diag_fd);
+	sockets->tap_fd = close_fd(sockets->tap_fd);
+}
+
+static bool write_one(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+
+	return fd >= 0 && write(fd, "1\n", 2) == 2;
+}
+
+/*
+ * "default" governs devices that are made later, "all" those that exist. A /proc/sys that is mounted
+ * read-only (a container) leaves IPv6 on: the read-back then allows nothing beyond link-local, and the filter
+ * drops its frames.
+ */
+static bool switch_ipv6_off(void)
+{
+	if (access(IPV6_PATH, F_OK) < 0 && errno == ENOENT)
+		return true;
+	return write_one(IPV6_PATH "/conf/default/disable_ipv6") &&
+	       write_one(IPV6_PATH "/conf/all/disable_ipv6") && write_one(IPV6_PATH "/conf/lo/disable_ipv6");
+}
+
+int jail_sockets_open(JailSockets *ret, char **ret_problem)
+{
+	const uint32_t groups = RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE |
+				RTMGRP_IPV4_RULE | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE;
+	/* Groups above 31 have no bit in the address (rtnetlink.h). */
+	static const int more_groups[] = { RTNLGRP_IPV6_RULE, RTNLGRP_NEXTHOP };
+	_cleanup_(jail_sockets_close) JailSockets sockets = JAIL_SOCKETS_INIT;
+	int r;
+
+	/* Before the tap: a device that is made later starts without IPv6. */
+	sockets.ipv6_off = switch_ipv6_off();
+
+	r = tap_open(&sockets.tap_fd, ret_problem);
+	if (r < 0)
+		return r;
+
+	r = netlink_open(NETLINK_ROUTE, 0, &sockets.route_fd);
+	if (r >= 0)
+		r = netlink_open(NETLINK_ROUTE, groups, &sockets.watch_fd);
+	if (r < 0)
+		return refuse(ret_problem, r, "no rtnetlink socket in the jail's network: %s", strerror(-r));
+	for (size_t i = 0; i < ELEMENTSOF(more_groups); i++)
+		/* A kernel without nexthop objects has no such group, and nothing to watch. */
+		if (setsockopt(sockets.watch_fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &more_groups[i],
+			       sizeof(more_groups[i])) < 0 &&
+		    errno != EINVAL)
+			return refuse(ret_problem, -errno, "cannot watch the jail's network: %s",
+				      strerror(errno));
+
+	r = netlink_open(NETLINK_SOCK_DIAG, 0, &sockets.diag_fd);
+	if (r < 0)
+		return refuse(ret_problem, r,
+			      "no socket to look at the jail's connections (CONFIG_INET_DIAG): %s",
+			      strerror(-r));
+
+	*ret = sockets;
+	sockets = JAIL_SOCKETS_INIT;
+	return 0;
+}

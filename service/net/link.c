@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/net/link.h"
+
+#include <linux/if_link.h>
+#include <net/if_arp.h>
+
+/* linux/if_link.h of some distributions is older than the kernel; the numbers are fixed. */
+#define PROPERTY_LIST 52 /* IFLA_PROP_LIST: alternative names */
+
+typedef struct FallbackDevice {
+	const char *name, *kind;
+} FallbackDevice;
+
+/* Documentation/admin-guide/sysctl/net.rst, fb_tunnels_only_for_init_net. */
+static const FallbackDevice fallback_devices[] = {
+	{ "tunl0", "ipip" },  { "sit0", "sit" },       { "ip6tnl0", "ip6tnl" },
+	{ "gre0", "gre" },    { "gretap0", "gretap" }, { "erspan0", "erspan" },
+	{ "ip_vti0", "vti" }, { "ip6_vti0", "vti6" },  { "ip6gre0", "ip6gre" },
+};
+
+static int decode_tun(const struct rtattr *data, Link *link)
+{
+	const struct rtattr *slots[IFLA_TUN_MAX + 1];
+	int r = attributes_nested(data, slots, ELEMENTSOF(slots), NULL);
+
+	if (r < 0)
+		return r;
+	if (attribute_u8(slots[IFLA_TUN_TYPE], &link->tun_type) < 0 ||
+	    attribute_u8(slots[IFLA_TUN_PI], &link->tun_pi) < 0 ||
+	    attribute_u8(slots[IFLA_TUN_VNET_HDR], &link->tun_vnet_header) < 0 ||
+	    attribute_u8(slots[IFLA_TUN_PERSIST], &link->tun_persist) < 0 ||
+	    attribute_u8(slots[IFLA_TUN_MULTI_QUEUE], &link->tun_multi_queue) < 0)
+		return -EBADMSG;
+	return 0;
+}
+
+static int decode_info(const struct rtattr *info, Link *link)
+{
+	const struct rtattr *slots[IFLA_INFO_SLAVE_DATA + 1];
+
+	if (attributes_nested(info, slots, ELEMENTSOF(slots), NULL) < 0 ||
+	    attribute_name(slots[IFLA_INFO_KIND], link->kind, sizeof(link->kind)) < 0)
+		return -EBADMSG;
+	if (slots[IFLA_INFO_SLAVE_KIND])
+		link->strange = "it belongs to another device";
+	if (slots[IFLA_INFO_DATA] && streq(link->kind, "tun"))
+		return decode_tun(slots[IFLA_INFO_DATA], link);
+	return 0;
+}
+
+static int decode_strange(const struct rtattr **slots, Link *link)
+{
+	const struct rtattr *xdp[IFLA_XDP_ATTACHED + 1];
+	uint32_t group = 0, promiscuity = 0, master = 0, below = 0;
+	uint8_t mode = 0, down = 0, attached = 0;
+
+	if (attribute_u32(slots[IFLA_GROUP], &group) < 0 ||
+	    attribute_u32(slots[IFLA_PROMISCUITY], &promiscuity) < 0 ||
+	    attribute_u32(slots[IFLA_MASTER], &master) < 0 || attribute_u32(slots[IFLA_LINK], &below) < 0 ||
+	    attribute_u8(slots[IFLA_LINKMODE], &mode) < 0 || attribute_u8(slots[IFLA_PROTO_DOWN], &down) < 0)
+		return -EBADMSG;
+	if (slots[IFLA_XDP] && (attributes_nested(slots[IFLA_XDP], xdp, ELEMENTSOF(xdp), NULL) < 0 ||
+				attribute_u8(xdp[IFLA_XDP_ATTACHED], &attached) < 0))
+		return -EBADMSG;
+
+	if (attached != 0)
+		link->strange = "an XDP program is attached";
+	else if (master != 0)
+		link->strange = "it has a master device";
+	else if (below != 0 && below != link->index)
+		link->strange = "it lies on another device";
+	else if (slots[IFLA_LINK_NETNSID])
+		link->strange = "it is tied to another namespace";
+	else if (group != 0)
+		link->strange = "it is in a device group";
+	else if (promiscuity != 0)
+		link->strange = "it is promiscuous";
+	else if (mode != 0)
+		link->strange = "its link mode is dormant";
+	else if (down != 0)
+		link->strange = "it is down by protocol";
+	else if (slots[IFLA_IFALIAS])
+		link->strange = "it has an alias";
+	else if (slots[PROPERTY_LIST])
+		link->strange = "it has an alternative name";
+	return 0;
+}
+
+int link_decode(const struct nlmsghdr *header, Link *ret)
+{
+	Link link = {
+		.tun_type = 0xff,
+		.tun_pi = 0xff,
+		.tun_vnet_header = 0xff,
+		.tun_persist = 0xff,
+		.tun_multi_queue = 0xff,
+	};
+	const struct rtattr *slots[(IFLA_MAX > PROPERTY_LIST ? IFLA_MAX : PROPERTY_LIST) + 1];
+	const struct ifinfomsg *body;
+	const void *attributes;
+	size_t size;
+
+	if (header->nlmsg_type != RTM_NEWLINK && header->nlmsg_type != RTM_DELLINK)
+		return -EBADMSG;
+	body = message_body(header, sizeof(*body), &attributes, &size);
+	if (!body || body->ifi_index <= 0 ||
+	    attributes_sort(attributes, size, slots, ELEMENTSOF(slots), NULL) < 0)
+		return -EBADMSG;
+
+	link.index = (uint32_t)body->ifi_index;
+	link.type = body->ifi_type;
+	link.flags = body->ifi_flags;
+	if (!slots[IFLA_IFNAME] || attribute_name(slots[IFLA_IFNAME], link.name, sizeof(link.name)) < 0 ||
+	    attribute_u32(slots[IFLA_MTU], &link.mtu) < 0)
+		return -EBADMSG;
+	if (slots[IFLA_ADDRESS] && attribute_size(slots[IFLA_ADDRESS]) == sizeof(link.address)) {
+		memcpy(link.address, RTA_DATA(slots[IFLA_ADDRESS]), sizeof(link.address));
+		link.has_address = true;
+	}
+	if (decode_strange(slots, &link) < 0)
+		return -EBADMSG;
+	if (slots[IFLA_LINKINFO] && decode_info(slots[IFLA_LINKINFO], &link) < 0)
+		return -EBADMSG;
+
+	*ret = link;
+	return 0;
+}
+
+bool link_is_fallback(const Link *link)
+{
+	for (size_t i = 0; i < ELEMENTSOF(fallback_devices); i++)
+		if (streq(link->name, fallback_devices[i].name))
+			return streq(link->kind, fallback_devices[i].kind);
+	return false;
+}
+
+int link_find(Netlink *netlink, const char *name, Link *ret)
+{
+	_cleanup_(message_list_done) MessageList links = { 0 };
+	struct ifinfomsg body = { 0 };
+	const struct nlmsghdr *header;
+	size_t offset = 0;
+	int r = netlink_dump(netlink, RTM_GETLINK, &body, sizeof(body), &links);
+
+	if (r < 0)
+		return r;
+	while ((header = message_list_next(&links, &offset))) {
+		Link link;
+
+		r = link_decode(header, &link);
+		if (r < 0)
+			return r;
+		if (streq(link.name, name)) {
+			*ret = link;
+			return 0;
+		}
+	}
+	return -ENODEV;
+}
+
+static struct nl_msg *change_message(int index, uint32_t flags)
+{
+	struct ifinfomsg body = {
+		.ifi_family = AF_UNSPEC,
+		.ifi_index = index,
+		.ifi_flags = flags,
+		.ifi_change = flags,
+	};
+
+	return netlink_message(RTM_NEWLINK, 0, &body, sizeof(body));
+}
+
+int link_step_loopback(Denial *denial, char **ret_problem)
+{
+	_cleanup_(nl_msg_freep) struct nl_msg *message = change_message(denial->lo_index, IFF_UP);
+	int r;
+
+	if (!message)
+		return -ENOMEM;
+	r = netlink_program_one(denial->netlink, message, NULL);
+	if (r < 0)
+		return refuse(ret_problem, r, "cannot bring the loopback device up: %s", strerror(-r));
+	return 0;
+}
+
+/* No link-local address of its own, in case that IPv6 could not be switched off. A kernel without it refuses.
+ */
+static int without_generated_address(Denial *denial)
+{
+	_cleanup_(nl_msg_freep) struct nl_msg *message = change_message(denial->jail_index, 0);
+	struct nlattr *families, *family;
+	uint8_t mode = IN6_ADDR_GEN_MODE_NONE;
+	int r;
+
+	if (!message)
+		return -ENOMEM;
+	families = nla_nest_start(message, IFLA_AF_SPEC);
+	family = families ? nla_nest_start(message, AF_INET6) : NULL;
+	if (!family)
+		return -ENOMEM;
+	r = netlink_put(message, IFLA_INET6_ADDR_GEN_MODE, &mode, sizeof(mode));
+	if (r < 0)
+		return r;
+	nla_nest_end(message, family);
+	nla_nest_end(message, families);
+	(void)netlink_program_one(denial->netlink, message, NULL);
+	return 0;
+}
+
+int link_step_jail(Denial *denial, char **ret_problem)
+{
+	_cleanup_(nl_msg_freep) struct nl_msg *message = NULL;
+	_cleanup_free_ char *text = NULL;
+	int r;
+
+	r = without_generated_address(denial);
+	if (r < 0)
+		return r;
+
+	message = change_message(denial->jail_index, IFF_UP);
+	if (!message)
+		return -ENOMEM;
+	r = netlink_put_u32(message, IFLA_MTU, LINK_MTU);
+	if (r < 0)
+		return r;
+	r = netlink_program_one(denial->netlink, message, &text);
+	if (r < 0)
+		return refuse(ret_problem, r, "cannot bring " ROUTES_JAIL_DEVICE " up: %s",
+			      text ?: strerror(-r));
+	return 0;
+}

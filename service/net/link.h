@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Network devices: the two that the namespace holds, lo and jail0. */
+
+#include "service/net/denial.h"
+#include "service/net/netlink.h"
+
+#include <net/if.h>
+
+#define LINK_MTU 65520u
+
+/* What an RTM_NEWLINK or RTM_DELLINK says. */
+typedef struct Link {
+	uint32_t index;
+	char name[IFNAMSIZ];
+	uint16_t type;  /* ARPHRD_ */
+	uint32_t flags; /* IFF_ */
+	uint32_t mtu;
+	uint8_t address[6];
+	bool has_address;
+	char kind[32]; /* IFLA_INFO_KIND, "" for none */
+	/* IFLA_TUN_: as given, 0xff where absent (linux/if_link.h) */
+	uint8_t tun_type, tun_pi, tun_vnet_header, tun_persist, tun_multi_queue;
+	const char *strange; /* the first property that no device of ours has, in words, or NULL */
+} Link;
+
+/* Return: 0, or -EBADMSG for what no kernel writes. */
+int link_decode(const struct nlmsghdr *header, Link *ret);
+
+/* The name of one of the devices that kernels with tunnel drivers put into every new namespace? */
+bool link_is_fallback(const Link *link);
+
+/* Find a device by name. Return: 0, -ENODEV, or another negative errno. */
+int link_find(Netlink *netlink, const char *name, Link *ret);
+
+int link_step_loopback(Denial *denial, char **ret_problem);
+int link_step_jail(Denial *denial, char **ret_problem);

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Every way by which a process without any privilege can choose its output device, tried for real before the
+ * wire is there. The kernel hands a frame to the tap within the call that sends it, so what got through waits
+ * on the tap when the call returns; the frame of the public address, sent last, proves that the tap was
+ * listening.
+ *
+ * The far end itself, 192.0.0.1, is no destination of this test: a frame to it carries the one link address
+ * that the filter lets pass, whatever the way.
+ */
+
+#include "service/net/self-test.h"
+
+#include "service/net/neighbour.h"
+#include "service/net/public-address.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/if_ether.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define PORT 9 /* discard, RFC 863 */
+#define DELIVERY_MSEC 1000
+/* Each unresolved destination takes a place in a table that all namespaces share (arp(7), gc_thresh): forget
+ * often. */
+#define DESTINATIONS_AT_ONCE 32u
+#define FRAME_MAX 65536u
+
+typedef struct Trick {
+	const char *name;
+	int (*prepare)(int fd, int index); /* Return: 0 or a negative errno: the kernel has no such way */
+	bool packet_info;
+} Trick;
+
+static int set_option(int fd, int level, int option, const void *value, socklen_t size)
+{
+	return setsockopt(fd, level, option, value, size) < 0 ? -errno : 0;
+}
+
+static int prepare_plain(int fd, int index)
+{
+	return 0;
+}
+
+static int prepare_device(int fd, int index)
+{
+	return set_option(fd, SOL_SOCKET, SO_BINDTODEVICE, ROUTES_JAIL_DEVICE, sizeof(ROUTES_JAIL_DEVICE));
+}
+
+static int prepare_index(int fd, int index)
+{
+	return set_option(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
+}
+
+static int prepare_unicast(int fd, int index)
+{
+	uint32_t value = htonl((uint32_t)index);
+
+	return set_option(fd, IPPROTO_IP, IP_UNICAST_IF, &value, sizeof(value));
+}
+
+static int prepare_multicast(int fd, int index)
+{
+	struct ip_mreqn request = { .imr_ifindex = index };
+
+	return set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request));
+}
+
+static int prepare_no_route(int fd, int index)
+{
+	const int on = 1;
+	int r = prepare_device(fd, index);
+
+	return r < 0 ? r : set_option(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on));
+}
+
+/* ip(7), socket(7) */
+static const Trick tricks[] = {
+	{ "a plain socket", prepare_plain, false },   { "SO_BINDTODEVICE", prepare_device, false },
+	{ "SO_BINDTOIFINDEX", prepare_index, false }, { "IP_UNICAST_IF", prepare_unicast, false },
+	{ "IP_PKTINFO", prepare_plain, true },        { "IP_MULTICAST_IF", prepare_multicast, false },
+	{ "SO_DONTROUTE", prepare_no_route, false },
+};
+
+typedef struct SelfTest {
+	int tap_fd, index;
+	int sockets[ELEMENTSOF(tricks)];
+	Netlink *netlink;
+	uint32_t *destinations; /* host order */
+	size_t n_destinations;
+	uint8_t *frame;
+} SelfTest;
+
+static void self_test_done(SelfTest *test)
+{
+	for (size_t i = 0; i < ELEMENTSOF(tricks); i++)
+		test->sockets[i] = close_fd(test->sockets[i]);
+	test->netlink = netlink_free(test->netlink);
+	free(test->destinations);
+	free(test->frame);
+}
+
+static int open_sockets(SelfTest *test)
+{
+	const int on = 1;
+
+	for (size_t i = 0; i < ELEMENTSOF(tricks); i++) {
+		_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		int r;
+
+		if (fd < 0)
+			return -errno;
+		r = set_option(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
+		if (r < 0)
+			return r;
+		r = tricks[i].prepare(fd, test->index);
+		if (r == -ENOPROTOOPT)
+			continue;
+		if (r < 0)
+			return r;
+		test->sockets[i] = TAKE_FD(fd);
+	}
+	return 0;
+}
+
+/* An address of the row, counted from one of its ends, that no other row lets out and that is not ours. */
+static bool pick(const RouteTable *routes, const RouteRow *row, bool from_end, uint32_t *ret)
+{
+	uint32_t first = route_row_first(row), last = route_row_last(row);
+	/* A network's own number is no host; one after it is a more telling destination. */
+	uint32_t address = from_end ? last : first + (last - first > 1);
+
+	for (unsigned attempt = 0; attempt < 256; attempt++) {
+		bool out = address == ROUTES_FAR_END || address == ROUTES_SOURCE;
+
+		for (size_t i = 0; !out && i < routes->n_rows; i++)
+			out = (routes->rows[i].verdict == ROUTE_ALLOW ||
+			       routes->rows[i].verdict == ROUTE_DNS) &&
+			      route_row_covers(&routes->rows[i], address);
+		if (!out) {
+			*ret = address;
+			return true;
+		}
+		if (address == (from_end ? first : last))
+			return false;
+		address += from_end ? UINT32_MAX : 1;
+	}
+	return false;
+}
+
+static int choose_destinations(SelfTest *test, const RouteTable *routes)
+{
+	size_t n = 0;
+
+	test->destinations = calloc(2 * routes->n_rows + 1, sizeof(*test->destinations));
+	if (!test->destinations)
+		return -ENOMEM;
+	test->destinations[n++] = INADDR_LOOPBACK;
+	for (size_t i = 0; i < routes->n_rows; i++) {
+		const RouteRow *row = &routes->rows[i];
+		uint32_t address;
+
+		if (row->verdict != ROUTE_DENY)
+			continue;
+		if (pick(routes, row, false, &address))
+			test->destinations[n++] = address;
+		if (row->length < 32 && pick(routes, row, true, &address))
+			test->destinations[n++] = address;
+	}
+	test->n_destinations = n;
+	return 0;
+}
+
+static int send_probe(int fd, const Trick *trick, int index, uint32_t address, const void *payload,
+		      size_t size)
+{
+	struct sockaddr_in to = {
+		.sin_family = AF_INET,
+		.sin_port = htons(PORT),
+		.sin_addr.s_addr = htonl(address),
+	};
+	struct iovec iov = { (void *)payload, size };
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct in_pktinfo))];
+	} control = { 0 };
+	struct msghdr message = {
+		.msg_name = &to,
+		.msg_namelen = sizeof(to),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+	};
+
+	if (trick->packet_info) {
+		struct in_pktinfo info = { .ipi_ifindex = index };
+
+		control.header = (struct cmsghdr){
+			.cmsg_len = CMSG_LEN(sizeof(info)),
+			.cmsg_level = IPPROTO_IP,
+			.cmsg_type = IP_PKTINFO,
+		};
+		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+	}
+	return sendmsg(fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* Return: the size of a frame that waits, 0 for none, a negative errno. */
+static ssize_t read_frame(SelfTest *test)
+{
+	for (;;) {
+		ssize_t n = read(test->tap_fd, test->frame, FRAME_MAX);
+
+		if (n > 0)
+			return n;
+		if (n == 0)
+			return -EIO;
+		if (errno == EAGAIN)
+			return 0;
+		if (errno != EINTR)
+			return -errno;
+	}
+}
+
+/* What the frame was for, as far as it says: the IPv4 destination, or the address that ARP asks for (RFC
+ * 826). */
+static uint32_t frame_destination(const uint8_t *frame, size_t size)
+{
+	uint16_t protocol;
+	uint32_t address = 0;
+	size_t offset;
+
+	if (size < ETH_HLEN)
+		return 0;
+	memcpy(&protocol, frame + 12, sizeof(protocol));
+	offset = ntohs(protocol) == ETH_P_IP    ? ETH_HLEN + 16
+		 : ntohs(protocol) == ETH_P_ARP ? ETH_HLEN + 24
+						: size;
+	if (size < offset + sizeof(address))
+		return 0;
+	memcpy(&address, frame + offset, sizeof(address));
+	return ntohl(address);
+}
+
+static int got_through(SelfTest *test, const char *trick, size_t size, char **ret_problem)
+{
+	uint32_t destination = frame_destination(test->frame, size);
+	char name[ADDRESS_TEXT_MAX];
+
+	if (destination == 0)
+		return refuse(ret_problem, -ENOTUNIQ,
+			      "%s: a frame got through the filter of " ROUTES_JAIL_DEVICE, trick);
+	return refuse(ret_problem, -ENOTUNIQ,
+		      "%s: a frame to %s got through the filter of " ROUTES_JAIL_DEVICE, trick,
+		      ipv4_to_text(destination, 32, name));
+}
+
+static int nothing_waits(SelfTest *test, const char *trick, char **ret_problem)
+{
+	ssize_t n = read_frame(test);
+
+	if (n < 0)
+		return refuse(ret_problem, (int)n, "the tap cannot be read: %s", strerror((int)-n));
+	return n > 0 ? got_through(test, trick, (size_t)n, ret_problem) : 0;
+}
+
+static int try_denied(SelfTest *test, char **ret_problem)
+{
+	static const char payload[] = "denied";
+	int r;
+
+	for (size_t done = 0; done < test->n_destinations; done += DESTINATIONS_AT_ONCE) {
+		size_t n = MIN_OF(test->n_destinations - done, (size_t)DESTINATIONS_AT_ONCE);
+
+		for (size_t t = 0; t < ELEMENTSOF(tricks); t++) {
+			if (test->sockets[t] < 0)
+				continue;
+			/* How a denied one fails says nothing about the frame: only the tap counts. */
+			for (size_t i = done; i < done + n; i++)
+				(void)send_probe(test->sockets[t], &tricks[t], test->index,
+						 test->destinations[i], payload, sizeof(payload));
+			r = nothing_waits(test, tricks[t].name, ret_problem);
+			if (r < 0)
+				return r;
+		}
+		r = neighbour_forget(test->netlink, (uint32_t)test->index, test->destinations + done, n);
+		if (r < 0)
+			return refuse(ret_problem, r, "cannot clear the neighbours after the self-test: %s",
+				      strerror(-r));
+	}
+	return 0;
+}
+
+typedef struct ProbeFrame {
+	struct ethhdr ethernet;
+	struct iphdr ip;
+	struct udphdr udp;
+	uint8_t token[16];
+} __attribute__((packed)) ProbeFrame;
+
+static bool is_probe(const uint8_t *bytes, size_t size, uint32_t address, const uint8_t token[static 16])
+{
+	static const uint8_t far_end[ETH_ALEN] = ROUTES_FAR_END_MAC;
+	ProbeFrame frame;
+
+	if (size != sizeof(frame))
+		return false;
+	memcpy(&frame, bytes, sizeof(frame));
+	return memcmp(frame.ethernet.h_dest, far_end, ETH_ALEN) == 0 &&
+	       ntohs(frame.ethernet.h_proto) == ETH_P_IP && frame.ip.version == 4 && frame.ip.ihl == 5 &&
+	       frame.ip.protocol == IPPROTO_UDP && ntohl(frame.ip.saddr) == ROUTES_SOURCE &&
+	       ntohl(frame.ip.daddr) == address && ntohs(frame.udp.dest) == PORT &&
+	       memcmp(frame.token, token, sizeof(frame.token)) == 0;
+}
+
+static int64_t now_msec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int try_public(SelfTest *test, uint32_t address, char **ret_problem)
+{
+	const char *trick = tricks[0].name;
+	int64_t deadline = now_msec() + DELIVERY_MSEC;
+	char name[ADDRESS_TEXT_MAX];
+	uint8_t token[16];
+	ssize_t n;
+	int r;
+
+	ipv4_to_text(address, 32, name);
+	if (getrandom(token, sizeof(token), 0) != sizeof(token))
+		return -EIO;
+	r = send_probe(test->sockets[0], &tricks[0], test->index, address, token, sizeof(token));
+	if (r < 0)
+		return refuse(ret_problem, -ENOTUNIQ, "nothing can be sent to the public address %s: %s",
+			      name, strerror(-r));
+
+	while ((n = read_frame(test)) == 0) {
+		struct pollfd p = { .fd = test->tap_fd, .events = POLLIN };
+		int64_t left = deadline - now_msec();
+
+		if (left <= 0)
+			return refuse(ret_problem, -ENOTUNIQ,
+				      "the frame to the public address %s did not reach " ROUTES_JAIL_DEVICE,
+				      name);
+		if (poll(&p, 1, (int)left) < 0 && errno != EINTR)
+			return -errno;
+	}
+	if (n < 0)
+		return refuse(ret_problem, (int)n, "the tap cannot be read: %s", strerror((int)-n));
+	if (!is_probe(test->frame, (size_t)n, address, token))
+		return got_through(test, trick, (size_t)n, ret_problem);
+	return nothing_waits(test, trick, ret_problem);
+}
+
+int self_test_run(int tap_fd, const RouteTable *routes, char **ret_problem)
+{
+	_cleanup_(self_test_done) SelfTest test = { .tap_fd = tap_fd };
+	_cleanup_close_ int fd = FD_NONE;
+	uint32_t address;
+	int r, flags;
+
+	for (size_t i = 0; i < ELEMENTSOF(tricks); i++)
+		test.sockets[i] = FD_NONE;
+
+	flags = fcntl(tap_fd, F_GETFL);
+	if (flags < 0 || fcntl(tap_fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return refuse(ret_problem, -errno, "the tap cannot be read: %s", strerror(errno));
+	test.index = (int)if_nametoindex(ROUTES_JAIL_DEVICE);
+	if (test.index <= 0)
+		return refuse(ret_problem, -ENODEV, "there is no " ROUTES_JAIL_DEVICE " to test");
+	test.frame = malloc(FRAME_MAX);
+	if (!test.frame)
+		return -ENOMEM;
+
+	r = public_address_find(routes, &address);
+	if (r < 0)
+		return refuse(ret_problem, r, "the denied ranges leave no public address");
+	r = choose_destinations(&test, routes);
+	if (r < 0)
+		return r;
+	r = netlink_open(NETLINK_ROUTE, 0, &fd);
+	if (r >= 0)
+		r = netlink_new(fd, &test.netlink);
+	if (r >= 0)
+		r = open_sockets(&test);
+	if (r < 0)
+		return refuse(ret_problem, r, "the self-test cannot be prepared: %s", strerror(-r));
+
+	r = nothing_waits(&test, "before the first probe", ret_problem);
+	if (r >= 0)
+		r = try_denied(&test, ret_problem);
+	if (r >= 0)
+		r = try_public(&test, address, ret_problem);
+	return r;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/net/tap.h"
+
+#include <fcntl.h>
+#include <linux/if_ether.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#define TUN_PATH "/dev/net/tun"
+
+/* May this process read and write a file of that owner and mode, as far as the mode says? */
+static bool mode_permits(const struct stat *st)
+{
+	_cleanup_free_ gid_t *groups = NULL;
+	int n = getgroups(0, NULL);
+	bool member = st->st_gid == getegid();
+
+	if (geteuid() == st->st_uid)
+		return (st->st_mode & 0600) == 0600;
+	if (n > 0 && (groups = calloc((size_t)n, sizeof(*groups))))
+		n = getgroups(n, groups);
+	for (int i = 0; groups && i < n; i++)
+		member = member || groups[i] == st->st_gid;
+	if (member)
+		return (st->st_mode & 0060) == 0060;
+	return (st->st_mode & 0006) == 0006;
+}
+
+static int explain_open(int error, char **ret_problem)
+{
+	struct stat st;
+
+	switch (error) {
+	case -ENOENT:
+	case -ENOTDIR:
+		return refuse(ret_problem, error,
+			      TUN_PATH
+			      " is absent: load the kernel's tun module, or give the container the device");
+	case -ENODEV:
+	case -ENXIO:
+		return refuse(
+			ret_problem, -ENODEV,
+			TUN_PATH
+			" has no driver: this kernel lacks tun (CONFIG_TUN), or its module is not loaded");
+	case -EPERM:
+		return refuse(ret_problem, error,
+			      TUN_PATH
+			      " is denied by the device cgroup: let the container use the device 10:200");
+	case -EACCES:
+		if (stat(TUN_PATH, &st) < 0)
+			return refuse(ret_problem, error,
+				      "/dev/net is denied by its mode: it must be searchable by everyone");
+		if (!mode_permits(&st))
+			return refuse(ret_problem, error,
+				      TUN_PATH
+				      " is denied by its mode %04o: it must be 0666 (chmod 0666 " TUN_PATH
+				      ")",
+				      st.st_mode & 07777u);
+		return refuse(ret_problem, error,
+			      TUN_PATH " is denied by a security module, though its mode permits it");
+	default:
+		return refuse(ret_problem, error, TUN_PATH " cannot be opened: %s", strerror(-error));
+	}
+}
+
+static int explain_attach(int error, char **ret_problem)
+{
+	switch (error) {
+	case -EPERM:
+	case -EACCES:
+		return refuse(ret_problem, error,
+			      "no right to make a tap in a network namespace of our own: user namespaces are "
+			      "restricted here");
+	case -EBUSY:
+		return refuse(ret_problem, error, "the device " ROUTES_JAIL_DEVICE " exists already");
+	case -ENODEV:
+	case -EBADFD:
+	case -ENOTTY:
+		return refuse(ret_problem, -ENODEV, TUN_PATH " is not the tun driver's device");
+	default:
+		return refuse(ret_problem, error, "cannot make the tap " ROUTES_JAIL_DEVICE ": %s",
+			      strerror(-error));
+	}
+}
+
+int tap_open(int *ret_fd, char **ret_problem)
+{
+	/* TUN_EXCL: never attach to a device that somebody else made under our name. */
+	struct ifreq request = { .ifr_flags = (short)(IFF_TAP | IFF_NO_PI | IFF_TUN_EXCL) };
+	_cleanup_close_ int fd = open(TUN_PATH, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return explain_open(-errno, ret_problem);
+	memcpy(request.ifr_name, ROUTES_JAIL_DEVICE, sizeof(ROUTES_JAIL_DEVICE));
+	if (ioctl(fd, TUNSETIFF, &request) < 0)
+		return explain_attach(-errno, ret_problem);
+	if (ioctl(fd, TUNSETPERSIST, 1) < 0)
+		return refuse(ret_problem, -errno,
+			      "cannot make the tap " ROUTES_JAIL_DEVICE " persistent: %s", strerror(errno));
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int tap_step_filter(Denial *denial, char **ret_problem)
+{
+	static const uint8_t far_end[ETH_ALEN] = ROUTES_FAR_END_MAC;
+	_cleanup_free_ struct tun_filter *filter = calloc(1, sizeof(*filter) + ETH_ALEN);
+	int n;
+
+	if (!filter)
+		return -ENOMEM;
+	/* TUN_FLT_ALLMULTI stays unset: no multicast and no broadcast passes. */
+	filter->count = 1;
+	memcpy(filter->addr[0], far_end, ETH_ALEN);
+	n = ioctl(denial->tap_fd, TUNSETTXFILTER, filter);
+	if (n < 0)
+		return refuse(ret_problem, -errno, "cannot set the filter of " ROUTES_JAIL_DEVICE ": %s",
+			      strerror(errno));
+	/* The number of exact addresses that the kernel took. */
+	if (n != 1)
+		return refuse(ret_problem, -EIO,
+			      "the kernel took %d addresses into the filter of " ROUTES_JAIL_DEVICE
+			      " instead of one",
+			      n);
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The tap jail0: making it, and the transmit filter that survives whoever attaches to it (tun(4),
+ * tuntap.rst). */
+
+#include "service/net/denial.h"
+
+/*
+ * In the holder: make the persistent tap. Return: 0; a negative errno with *ret_problem that tells apart why
+ * there is none: -ENOENT (no node), -EACCES (mode, or a security module), -EPERM (device cgroup, or no right
+ * to make a device), -ENODEV (kernel without tun), -EBUSY (the name is taken).
+ */
+int tap_open(int *ret_fd, char **ret_problem);
+
+int tap_step_filter(Denial *denial, char **ret_problem);
