@@ -2,6 +2,7 @@
 """Tests: functions with a deadline, and what they ask of the machine."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -101,7 +102,7 @@ class Lab:
     def __init__(self, network):
         self.network = network
         self.bus = bus.Bus()
-        self.files = {}
+        self.undo = []
 
     def environment(self, user, **more):
         values = {
@@ -178,28 +179,28 @@ class Lab:
         """The configuration for this test only."""
         self.replace(CONFIG, text.encode() if isinstance(text, str) else text, mode)
 
+    def hide(self, path):
+        """Nothing at path until the test ends."""
+        aside = path + ".hidden-by-a-test"
+        os.rename(path, aside)
+        self.undo.append(lambda: os.rename(aside, path))
+
     def replace(self, path, data, mode=0o644):
-        """Other content (or, for None, nothing) at path until the test ends."""
-        if path not in self.files:
-            try:
-                with open(path, "rb") as f:
-                    self.files[path] = (f.read(), os.stat(path).st_mode & 0o7777)
-            except FileNotFoundError:
-                self.files[path] = None
-        if data is None:
-            if os.path.lexists(path):
-                os.unlink(path)
-            return
+        """Other content at path until the test ends."""
+        if os.path.lexists(path):
+            self.hide(path)
+        self.undo.append(lambda: _remove(path))
         machine.write(path, data, mode)
 
+    def mode(self, path, mode):
+        """Another mode of path until the test ends."""
+        before = os.stat(path).st_mode & 0o7777
+        self.undo.append(lambda: os.chmod(path, before))
+        os.chmod(path, mode)
+
     def restore(self):
-        for path, kept in self.files.items():
-            if kept is None:
-                if os.path.lexists(path):
-                    os.unlink(path)
-            else:
-                machine.write(path, *kept)
-        self.files.clear()
+        while self.undo:
+            self.undo.pop()()
 
     def service_pid(self):
         return self.bus.owner_pid()
@@ -218,6 +219,13 @@ class Lab:
             return sorted(os.listdir(SESSIONS))
         except FileNotFoundError:
             return []
+
+
+def _remove(path):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
 
 
 def processes():

@@ -25,7 +25,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -460,6 +462,64 @@ static int setid(const char *path)
 	return 0;
 }
 
+static int note_signals(const char *path)
+{
+	sigset_t all;
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	int fd = signalfd(-1, &all, SFD_CLOEXEC), count = 0;
+	FILE *notes = path ? fopen(path, "we") : NULL;
+	struct pollfd polls[2] = { { .fd = 0, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+
+	if (fd < 0 || (path && !notes) || write(1, "ready\n", 6) != 6)
+		return 200;
+	for (;;) {
+		struct signalfd_siginfo info;
+		if (poll(polls, path ? 2 : 1, -1) < 0)
+			return 201;
+		if (path && polls[1].revents) {
+			if (read(fd, &info, sizeof(info)) != sizeof(info))
+				return 202;
+			if (info.ssi_signo == SIGCHLD || info.ssi_signo == SIGCONT ||
+			    info.ssi_signo == SIGWINCH)
+				continue;
+			count++;
+			fprintf(notes, "%u\n", info.ssi_signo);
+			(void)fflush(notes);
+			dprintf(1, "got %u\n", info.ssi_signo);
+			continue;
+		}
+		char c;
+		if (polls[0].revents && read(0, &c, 1) <= 0) {
+			if (path)
+				return count;
+			polls[0].fd = -1;
+		}
+	}
+}
+
+static int show_sizes(void)
+{
+	sigset_t changes;
+	sigemptyset(&changes);
+	sigaddset(&changes, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &changes, NULL);
+	struct pollfd polls[2] = { { .fd = 0, .events = POLLIN },
+				   { .fd = signalfd(-1, &changes, SFD_CLOEXEC), .events = POLLIN } };
+	for (;;) {
+		struct signalfd_siginfo info;
+		struct winsize size = { 0 };
+		(void)ioctl(0, TIOCGWINSZ, &size);
+		dprintf(1, "size %u %u.\n", size.ws_row, size.ws_col);
+		if (poll(polls, 2, -1) < 0)
+			return 1;
+		if (polls[0].revents)
+			return 0;
+		if (read(polls[1].fd, &info, sizeof(info)) != sizeof(info))
+			return 1;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	/* in an agent's place: the profile puts its own argument first */
@@ -493,6 +553,12 @@ int main(int argc, char **argv)
 		return connect_path(argv[2]);
 	if (strcmp(verb, "setid") == 0 && argc == 3)
 		return setid(argv[2]);
+	if (strcmp(verb, "signals") == 0 && argc == 3)
+		return note_signals(argv[2]);
+	if (strcmp(verb, "stubborn") == 0)
+		return note_signals(NULL);
+	if (strcmp(verb, "sizes") == 0)
+		return show_sizes();
 	fprintf(stderr, "probe: what?\n");
 	return 2;
 }
