@@ -198,6 +198,13 @@ class Lab:
         self.undo.append(lambda: os.chmod(path, before))
         os.chmod(path, mode)
 
+    def wrap(self, path, what):
+        """wrapper.c in the place of the program at path until the test ends."""
+        self.hide(path)
+        self.undo.append(lambda: _remove(path))
+        shutil.copy2(machine.TOOLS + "/wrapper", path)
+        machine.write("/run/lab-wrap", f"{path}.hidden-by-a-test\n{what}\n")
+
     def restore(self):
         while self.undo:
             self.undo.pop()()
