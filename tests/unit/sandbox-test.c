@@ -334,6 +334,9 @@ static void stop_takes_a_beginning(void **state)
 		"claude-sandbox: no session that you may see begins with 'z'; 'claude-sandbox sessions' "
 		"lists "
 		"them\n");
+	/* A whole id that is not in the list is the service's to judge: here it answers EINVAL. */
+	expect_answer(answer_sessions, "claude-sandbox stop cccccccccccccccc", CS_EXIT_REFUSED, "",
+		      "claude-sandbox: Invalid argument\n");
 }
 
 static void errors_of_the_service_are_shown(void **state)
