@@ -317,7 +317,10 @@ static void test_environment_bounds(void **state)
 	assert_int_equal(config_add_environment(&config, environment, &widenings, &problem), -EINVAL);
 	assert_words(problem, words);
 	assert_int_equal(config.n_values, 0);
+
+	widenings = strings_free(widenings);
 	assert_int_equal(config_add_environment(&config, NULL, &widenings, NULL), 0);
+	assert_null(widenings);
 }
 
 int main(void)

@@ -139,12 +139,31 @@ static void test_codec(void **state)
 	assert_int_equal(config_unpack(&r, &again), -EBADMSG);
 }
 
+/* As many values as there may be go through; one more is refused before it takes memory. */
+static void test_codec_bounds(void **state)
+{
+	_cleanup_(config_done) Config config = CONFIG_INIT, again = CONFIG_INIT;
+	_cleanup_(pack_done) PackWriter w = { 0 };
+	PackReader r;
+
+	for (unsigned i = 0; i < CONFIG_VALUES_MAX; i++)
+		assert_int_equal(config_append(&config, CONFIG_ALLOW_WRITE, "/x", "", "here"), 0);
+	assert_int_equal(config_append(&config, CONFIG_ALLOW_WRITE, "/x", "", "here"), -E2BIG);
+
+	pack_init(&w, 1024u * 1024);
+	config_pack(&config, &w);
+	unpack_init(&r, w.data, w.size);
+	assert_int_equal(config_unpack(&r, &again), 0);
+	assert_int_equal(again.n_values, CONFIG_VALUES_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_effects),
 		cmocka_unit_test(test_policy),
 		cmocka_unit_test(test_codec),
+		cmocka_unit_test(test_codec_bounds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

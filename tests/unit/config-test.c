@@ -89,6 +89,7 @@ static void test_every_key(void **state)
 		{ "procfs = outer", CONFIG_PROCFS, "outer" },
 		{ "forge-host = GitLab.Example.org", CONFIG_FORGE_HOST, "gitlab.example.org" },
 		{ "forge-host = forge", CONFIG_FORGE_HOST, "forge" },
+		{ "forge-host = A-Z0.az9", CONFIG_FORGE_HOST, "a-z0.az9" },
 		{ "deny-group = docker", CONFIG_DENY_GROUP, "docker" },
 		{ "deny-group = SITE\\admins", CONFIG_DENY_GROUP, "SITE\\admins" },
 		{ "memory-max = 1048576", CONFIG_MEMORY_MAX, "1048576" },
@@ -200,6 +201,7 @@ static void test_refusals(void **state)
 		{ "\xef\xbb\xbfno-forge", { AT(1), "byte order mark" } },
 		{ "allow-ip 10.0.0.1", { AT(1), "'=' is missing", "'allow-ip = VALUE'" } },
 		{ "no-forge 1", { AT(1), "'=' is missing" } },
+		{ "workspace-root /srv", { AT(1), "'=' is missing after 'workspace-root'" } },
 		{ "no-forge#x", { AT(1), "unknown key 'no-forge#x'" } },
 		{ "no-forge\rgpu", { AT(1), "carriage return" } },
 		{ "allow-ip", { AT(1), "'allow-ip' has no value", "'allow-ip = VALUE'" } },
@@ -263,8 +265,10 @@ static void test_refusals(void **state)
 		  { AT(1), "host name" } },
 		{ "deny-group = docker, lxd", { AT(1), "one group on each line" } },
 		{ "deny-group = docker lxd", { AT(1), "one group on each line" } },
+		{ "deny-group = a\x7f", { AT(1), "one group on each line" } },
 		{ "deny-group = a:b", { AT(1), "one group on each line" } },
 		{ "deny-group = -x", { AT(1), "name of a group" } },
+		{ "deny-group = 0", { AT(1), "is a number" } },
 		{ "deny-group = 999", { AT(1), "is a number" } },
 		/* counts and sizes */
 		{ "memory-max = 0", { AT(1), "is not a size" } },
@@ -288,6 +292,23 @@ static void test_refusals(void **state)
 
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++)
 		check_refused(rows[i].text, strlen(rows[i].text), rows[i].words);
+}
+
+static void test_suggestions(void **state)
+{
+	static const char *const none[] = {
+		"", "a", "allow", "bogus", "allow-ipss", "llow-i", "allow-ip = 1"
+	};
+
+	assert_string_equal(config_key_suggestion("allow_ip"), "allow-ip");
+	assert_string_equal(config_key_suggestion("GPU"), "gpu");
+	assert_string_equal(config_key_suggestion("noforge"), "no-forge");
+	assert_string_equal(config_key_suggestion("no-forgee"), "no-forge");
+	assert_string_equal(config_key_suggestion("no-forgo"), "no-forge");
+	assert_string_equal(config_key_suggestion("procfs"), "procfs");
+	for (size_t i = 0; i < ELEMENTSOF(none); i++)
+		if (config_key_suggestion(none[i]))
+			fail_msg("'%s' is taken for '%s'", none[i], config_key_suggestion(none[i]));
 }
 
 static void test_nul_bytes(void **state)
@@ -319,15 +340,23 @@ static void test_bounds(void **state)
 	_cleanup_free_ char *longest = filled("allow-write = /", 'x', CONFIG_TEXT_MAX - 1, "");
 	_cleanup_free_ char *longer = filled("allow-write = /", 'x', CONFIG_TEXT_MAX, "");
 	_cleanup_free_ char *long_line = filled("#", 'x', CONFIG_LINE_MAX, "\n");
+	_cleanup_free_ char *longest_line = filled("#", 'x', CONFIG_LINE_MAX - 1, "\r\n");
+	_cleanup_free_ char *longest_group = filled("deny-group = ", 'x', 255, "\n");
 	_cleanup_free_ char *long_name = filled("deny-group = ", 'x', 256, "\n");
+	_cleanup_free_ char *longest_variable = filled("pass-env = ", 'x', 255, "\n");
+	_cleanup_free_ char *long_variable = filled("pass-env = ", 'x', 256, "\n");
 	_cleanup_free_ char *problem = NULL;
 	static const char *const value_words[] = { AT(1), "longer than 4095 bytes", NULL };
 	static const char *const line_words[] = { AT(1), "longer than 8192 bytes", NULL };
 	static const char *const name_words[] = { AT(1), "name of a group", NULL };
+	static const char *const variable_words[] = { AT(1), "too long", NULL };
+	const char *const accepted[] = { largest, longest_line, longest_group, longest_variable };
 	Config config = CONFIG_INIT;
 
-	config = parsed(largest);
-	config_done(&config);
+	for (size_t i = 0; i < ELEMENTSOF(accepted); i++) {
+		config = parsed(accepted[i]);
+		config_done(&config);
+	}
 	assert_int_equal(parse_bytes(larger, strlen(larger), &config, &problem), -E2BIG);
 	assert_non_null(strstr(problem, "larger than 262144 bytes"));
 
@@ -337,6 +366,7 @@ static void test_bounds(void **state)
 	check_refused(longer, strlen(longer), value_words);
 	check_refused(long_line, strlen(long_line), line_words);
 	check_refused(long_name, strlen(long_name), name_words);
+	check_refused(long_variable, strlen(long_variable), variable_words);
 }
 
 static void test_too_many_values(void **state)
@@ -360,11 +390,12 @@ static void test_too_many_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),     cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_every_key), cmocka_unit_test(test_getters),
-		cmocka_unit_test(test_lines),     cmocka_unit_test(test_lists_merge),
-		cmocka_unit_test(test_refusals),  cmocka_unit_test(test_nul_bytes),
-		cmocka_unit_test(test_bounds),    cmocka_unit_test(test_too_many_values),
+		cmocka_unit_test(test_names),           cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_every_key),       cmocka_unit_test(test_getters),
+		cmocka_unit_test(test_lines),           cmocka_unit_test(test_lists_merge),
+		cmocka_unit_test(test_refusals),        cmocka_unit_test(test_suggestions),
+		cmocka_unit_test(test_nul_bytes),       cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_too_many_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,8 +13,8 @@ static void test_addresses(void **state)
 		{ "8.8.8.8", 0x08080808, 32 },         { "169.254.169.254", 0xa9fea9fe, 32 },
 		{ "192.0.0.3", 0xc0000003, 32 },       { "192.0.0.4/30", 0xc0000004, 30 },
 		{ "223.255.255.255", 0xdfffffff, 32 }, { "192.0.2.53", 0xc0000235, 32 },
-		{ "1.0.0.0/16", 0x01000000, 16 },      { "126.255.0.0/16", 0x7eff0000, 16 },
-		{ "128.0.0.0/16", 0x80000000, 16 },
+		{ "1.0.0.0/16", 0x01000000, 16 },      { "10.1.0.8/29", 0x0a010008, 29 },
+		{ "126.255.0.0/16", 0x7eff0000, 16 },  { "128.0.0.0/16", 0x80000000, 16 },
 	};
 	static const Refusal bad[] = {
 		{ "", { "not an IPv4 address" } },
@@ -38,6 +38,7 @@ static void test_addresses(void **state)
 		{ "10.1.0.0/", { "prefix length", "16 to 32" } },
 		{ "10.1.0.0/016", { "prefix length" } },
 		{ "10.1.0.0/33", { "prefix length" } },
+		{ "10.1.0.0/3+", { "prefix length" } },
 		{ "10.1.0.0/+16", { "prefix length" } },
 		{ "10.1.0.0/16x", { "prefix length" } },
 		{ "10.1.0.0/255.255.0.0", { "prefix length" } },
@@ -112,7 +113,8 @@ static void test_pass_env(void **state)
 		"GLIBC_TUNABLES",
 		"GCONV_PATH",
 		"",
-		"1A",
+		"0A",
+		"9A",
 		"A-B",
 		"A=B",
 		"A B",

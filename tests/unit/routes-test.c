@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "service/plan/config-values.h"
 #include "service/plan/routes.h"
 
 #define FILE_NAME "/etc/claude-sandbox.conf"
@@ -412,6 +413,14 @@ static void test_bad_input(void **state)
 	assert_int_equal(routes_make(&none, &config, &table, &problem), -EINVAL);
 	assert_non_null(strstr(problem, FILE_NAME ":1: allow-ip: 'x0.0.0.1'"));
 	assert_null(table.rows);
+
+	/* Nor did this: the same address twice is one row. */
+	config.values[0].text[0] = '1';
+	assert_int_equal(config_append(&config, CONFIG_ALLOW_IP, "10.0.0.1/32", "", "elsewhere"), 0);
+	assert_int_equal(routes_make(&none, &config, &table, NULL), 0);
+	assert_int_equal(table.n_rows, 12 + 3);
+	assert_string_equal(table.rows[13].reason, "allow-ip, " FILE_NAME ":1");
+	route_table_done(&table);
 }
 
 static void test_words(void **state)
