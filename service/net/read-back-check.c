@@ -62,7 +62,7 @@ static int check_links(const ReadBack *state, const Denial *denial, char **ret_p
 
 	while ((header = message_list_next(&state->links, &offset))) {
 		Link link;
-		int r = link_decode(header, &link);
+		int r = link_parse(header, &link);
 
 		if (r < 0)
 			return r;
