@@ -108,6 +108,8 @@ static int check_address(const Address *address, const Denial *denial, bool seen
 		what = "has other flags than were meant, or a lifetime";
 	else if (address->protocol != 0 && !(which == 0 && address->protocol == 1))
 		what = "has another origin than was meant";
+	else if (!streq(address->label, "lo"))
+		what = "has a label that was not meant";
 	else if (address->attribute != 0)
 		what = "has an attribute that was not meant";
 	if (what)
