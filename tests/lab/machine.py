@@ -213,6 +213,7 @@ def build(directory):
     write("/etc/hostname", "lab\n")
     write("/etc/hosts", "127.0.0.1 localhost\n")
     os.makedirs("/run/dbus", 0o755)
+    system.must("/usr/bin/dbus-uuidgen", "--ensure=/etc/machine-id")
 
 
 def _users():

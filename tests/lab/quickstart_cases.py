@@ -15,7 +15,7 @@ from machine import ALICE, ROOT
 QUICKSTART = machine.SOURCE + "/quickstart"
 INSTALLED = ("/usr/libexec/claude-sandbox", "/usr/local/bin/claude", "/usr/local/bin/claude-sandbox",
              "/usr/share/dbus-1/system.d/org.claudesandbox1.conf", "/usr/share/dbus-1/system-services/org.claudesandbox1.service",
-             "/etc/claude-gitconfig")
+             "/etc/claude-gitconfig", "/usr/share/doc/claude-sandbox", "/var/lib/claude-sandbox")
 
 
 def run(lab, *words, **more):
@@ -31,9 +31,10 @@ def take_away(lab):
     if lab.bus.process:
         lab.bus.stop()
     for path in machine.installed():
-        if os.path.lexists(path):
+        if os.path.lexists(path) and not os.path.isdir(path):
             os.unlink(path)
-    for directory in ("/usr/libexec/claude-sandbox", "/run/claude-sandbox", "/run/dbus"):
+    for directory in ("/usr/libexec/claude-sandbox", "/usr/share/doc/claude-sandbox", "/run/claude-sandbox",
+                      "/run/dbus"):
         machine.shutil.rmtree(directory, ignore_errors=True)
     for path in ("/etc/claude-gitconfig", "/etc/claude-sandbox.conf"):
         if os.path.lexists(path):
