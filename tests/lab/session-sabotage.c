@@ -12,13 +12,15 @@
 
 #include "service/net/denial.h"
 #include "service/net/self-test.h"
-#include "service/session/session-start.h"
+#include "service/session/run.h"
 
 /* ld(1), --wrap: what the libraries call denial_steps is the first, what they define is the second. */
 extern const DenialStep __real_denial_steps[];
 DenialStep __wrap_denial_steps[32];
 int __real_self_test_run(int tap_fd, const RouteTable *routes, char **ret_problem);
 int __wrap_self_test_run(int tap_fd, const RouteTable *routes, char **ret_problem);
+int __real_denial_read_back(Denial *denial, char **ret_problem);
+int __wrap_denial_read_back(Denial *denial, char **ret_problem);
 
 static bool sabotaged(const char *what)
 {
@@ -38,6 +40,11 @@ int __wrap_self_test_run(int tap_fd, const RouteTable *routes, char **ret_proble
 	return sabotaged("no-self-test") ? 0 : __real_self_test_run(tap_fd, routes, ret_problem);
 }
 
+int __wrap_denial_read_back(Denial *denial, char **ret_problem)
+{
+	return sabotaged("no-read-back") ? 0 : __real_denial_read_back(denial, ret_problem);
+}
+
 int main(int argc, char **argv)
 {
 	size_t n = 0;
@@ -50,5 +57,5 @@ int main(int argc, char **argv)
 	for (const DenialStep *step = __real_denial_steps; step->name; step++)
 		if (!sabotaged(step->name) && n + 1 < ELEMENTSOF(__wrap_denial_steps))
 			__wrap_denial_steps[n++] = *step;
-	return session_start();
+	return session_run();
 }
