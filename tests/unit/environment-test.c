@@ -138,15 +138,15 @@ static void test_by_value(void **state)
 
 static void test_virtual_env(void **state)
 {
-	static const FakeNode more[] = { { "~/work/project/.venv/bin", S_IFDIR | 0755, 1000 },
+	static const FakeNode more[] = { { "~/src/project/.venv/bin", S_IFDIR | 0755, 1000 },
 					 { "/srv/a:b/bin", S_IFDIR | 0755 },
 					 { "/srv/file/bin", S_IFREG | 0755 },
 					 { 0 } };
 	static const struct {
 		const char *variable, *path;
 	} cases[] = {
-		{ "VIRTUAL_ENV=/home/user/work/project/.venv",
-		  PATH_START ":/home/user/work/project/.venv/bin" },
+		{ "VIRTUAL_ENV=/home/user/src/project/.venv",
+		  PATH_START ":/home/user/src/project/.venv/bin" },
 		{ "VIRTUAL_ENV=/none", PATH_START },
 		{ "VIRTUAL_ENV=relative", PATH_START },
 		{ "VIRTUAL_ENV=", PATH_START },

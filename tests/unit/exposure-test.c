@@ -33,7 +33,7 @@ static void test_rows(void **state)
 			assert_string_equal(rows[i].mode, "masked");
 			assert_string_equal(rows[i].origin, "profile claude");
 		}
-		if (streq(rows[i].path, "/root/work/project"))
+		if (streq(rows[i].path, "/root/src/project"))
 			assert_string_equal(rows[i].origin, "/etc/claude-sandbox.conf:7");
 	}
 	assert_true(masked > 20);

@@ -120,8 +120,8 @@ static void test_agent_writable(void **state)
 					     { "~/.cache/claude", S_IFREG | 0755, 1000 },
 					     { 0 } };
 	static const FakeNode in_workspace[] = { { "~/.local/bin/claude", S_IFLNK | 0777, 1000,
-						   "~/work/project/c" },
-						 { "~/work/project/c", S_IFREG | 0755, 1000 },
+						   "~/src/project/c" },
+						 { "~/src/project/c", S_IFREG | 0755, 1000 },
 						 { 0 } };
 	PlanFixture fixture;
 
@@ -136,7 +136,7 @@ static void test_agent_writable(void **state)
 
 static void test_workspace(void **state)
 {
-	static const FakeNode links[] = { { "/srv/link", S_IFLNK | 0777, 1000, "/home/user/work/project" },
+	static const FakeNode links[] = { { "/srv/link", S_IFLNK | 0777, 1000, "/home/user/src/project" },
 					  { "~/.ssh", S_IFLNK | 0777, 1000, "/srv/keys" },
 					  { "/srv/keys/more", S_IFDIR | 0700, 1000 },
 					  { "/srv/file", S_IFREG | 0644, 1000 },
@@ -170,7 +170,7 @@ static void test_workspace(void **state)
 	free(fixture.request.cwd);
 	fixture.request.cwd = strdup("/srv");
 	expect_warning(&fixture, "outside of the workspace");
-	assert_string_equal(fixture.plan.cwd, "/home/user/work/project");
+	assert_string_equal(fixture.plan.cwd, "/home/user/src/project");
 	plan_fixture_done(&fixture);
 }
 
@@ -179,7 +179,7 @@ static void test_homes(void **state)
 	static const FakeNode linked[] = { { "/home/user", S_IFLNK | 0777, 0, "/srv/user" },
 					   { "/srv/user", S_IFDIR | 0755, 1000 },
 					   { "/srv/user/.local/bin/claude", S_IFREG | 0755, 1000 },
-					   { "/srv/user/work/project", S_IFDIR | 0755, 1000 },
+					   { "/srv/user/src/project", S_IFDIR | 0755, 1000 },
 					   { "/srv/other", S_IFDIR | 0755, 1000 },
 					   { 0 } };
 	static const char *const bad[] = { "/",        "/usr",  "/etc/skel",  "/var",
@@ -203,7 +203,7 @@ static void test_homes(void **state)
 	fixture.request.environment = NULL;
 	plan_fixture_setenv(&fixture, "HOME=/srv/other");
 	plan_fixture_setenv(&fixture, "HOME=/usr");
-	set_workspace(&fixture, "/home/user/work/project");
+	set_workspace(&fixture, "/home/user/src/project");
 	fixture.facts.git_directory = fixture.facts.git_common_directory = NULL;
 	fixture.fake.home = "/srv/user";
 	assert_int_equal(plan_fixture_make(&fixture), 0);
@@ -261,9 +261,9 @@ static void test_state(void **state)
 static void test_git_directories(void **state)
 {
 	static const FakeNode more[] = {
-		{ "/srv/foreign", S_IFDIR | 0755, 1001 },        { "~/.config/repo", S_IFDIR | 0755, 1000 },
-		{ "/srv/file", S_IFREG | 0644, 1000 },           { "/usr/own", S_IFDIR | 0755, 1000 },
-		{ "~/work/link", S_IFLNK | 0777, 1000, "/srv" }, { 0 }
+		{ "/srv/foreign", S_IFDIR | 0755, 1001 },       { "~/.config/repo", S_IFDIR | 0755, 1000 },
+		{ "/srv/file", S_IFREG | 0644, 1000 },          { "/usr/own", S_IFDIR | 0755, 1000 },
+		{ "~/src/link", S_IFLNK | 0777, 1000, "/srv" }, { 0 }
 	};
 	static const struct {
 		const char *path, *part;
@@ -272,7 +272,7 @@ static void test_git_directories(void **state)
 		{ "/home/user/.config/repo", "nothing is shown" },
 		{ "/srv/file", "no directory" },
 		{ "/usr/own", "nothing is shown" },
-		{ "/home/user/work/link", "the way there" },
+		{ "/home/user/src/link", "a link on the way" },
 		{ "/none", "No such file" },
 		{ "relative", "Invalid argument" },
 		{ "/home/user", "nothing is shown" },

@@ -88,11 +88,11 @@ static const FakeNode machine[] = {
 	{ "~/.local/bin/uvx", S_IFREG | 0755, CALLER },
 	{ "~/.local/bin/claude", S_IFLNK | 0777, CALLER, "../share/claude/versions/2.0" },
 	{ "~/.local/share/claude/versions/2.0", S_IFREG | 0755, CALLER },
-	DIR_("~/work/project", CALLER),
-	DIR_("~/work/project/src", CALLER),
-	{ "~/work/project/server.sock", S_IFSOCK | 0755, CALLER },
-	DIR_("~/work/main/.git", CALLER),
-	DIR_("~/work/main/.git/worktrees/project", CALLER),
+	DIR_("~/src/project", CALLER),
+	DIR_("~/src/project/src", CALLER),
+	{ "~/src/project/server.sock", S_IFSOCK | 0755, CALLER },
+	DIR_("~/src/main/.git", CALLER),
+	DIR_("~/src/main/.git/worktrees/project", CALLER),
 };
 /* clang-format on */
 
@@ -178,19 +178,19 @@ void plan_fixture_init(PlanFixture *fixture, const char *who, const char *agent)
 		.user = strdup(root ? "root" : "user"),
 		.home = strdup(fixture->home),
 		.login_shell = strdup("/bin/zsh"),
-		.cwd = strdup(plan_fixture_path(fixture, "~/work/project/src")),
+		.cwd = strdup(plan_fixture_path(fixture, "~/src/project/src")),
 	};
 	plan_fixture_setenv(fixture, plan_fixture_path(fixture, root ? "HOME=/root" : "HOME=/home/user"));
 	for (size_t i = 0; i < ELEMENTSOF(environment); i++)
 		plan_fixture_setenv(fixture, environment[i]);
 	assert(strings_append(&fixture->request.argv, "--chrome") == 0);
 	assert(strings_append(&fixture->request.argv, "two\nlines") == 0);
-	plan_fixture_configure(fixture, CONFIG_WORKSPACE_ROOT, "~/work/project");
+	plan_fixture_configure(fixture, CONFIG_WORKSPACE_ROOT, "~/src/project");
 
 	static const char *const sockets[] = {
-		"/run/docker.sock",          "/srv/database/socket", "/srv/queue",
-		"~/.cache/bus/socket",       "~/.gnupg/S.gpg-agent", "/gone",
-		"~/work/project/server.sock"
+		"/run/docker.sock",         "/srv/database/socket", "/srv/queue",
+		"~/.cache/bus/socket",      "~/.gnupg/S.gpg-agent", "/gone",
+		"~/src/project/server.sock"
 	};
 	for (size_t i = 0; i < ELEMENTSOF(sockets); i++)
 		assert(strings_append(&fixture->sockets, plan_fixture_path(fixture, sockets[i])) == 0);
@@ -199,8 +199,8 @@ void plan_fixture_init(PlanFixture *fixture, const char *who, const char *agent)
 		.git_config = "[user]\n\tname = somebody\n",
 		.resolver = "nameserver 192.0.2.53\n",
 		.temp_root = "/var/tmp/claude-agent/1000/abcdefghijklm",
-		.git_directory = plan_fixture_path(fixture, "~/work/main/.git/worktrees/project"),
-		.git_common_directory = plan_fixture_path(fixture, "~/work/main/.git"),
+		.git_directory = plan_fixture_path(fixture, "~/src/main/.git/worktrees/project"),
+		.git_common_directory = plan_fixture_path(fixture, "~/src/main/.git"),
 		.sockets = (const char *const *)fixture->sockets,
 		.terminal = true,
 		.terminal_path = "/dev/pts/3",

@@ -38,7 +38,11 @@ static const char *const refused[] = {
 	"/boot",
 	"/boot/efi",
 	"/bin",
+	"/sbin/x",
+	"/lib/x",
+	"/lib32/x",
 	"/lib64/x",
+	"/libx32/x",
 	"/var",
 	"/var/lib",
 	"/var/lib/docker",
@@ -65,6 +69,26 @@ static const char *const refused[] = {
 	"/home/user/.local/share",
 	"/home/user/.local/share/keyrings",
 	"/home/user/.local/share/systemd/user",
+	"/home/user/.azure",
+	"/home/user/.git-credentials",
+	"/home/user/.password-store",
+	"/home/user/.pki",
+	"/home/user/.mozilla/firefox",
+	"/home/user/.thunderbird",
+	"/home/user/.Xauthority",
+	"/home/user/.ICEauthority",
+	"/home/user/.claude.json",
+	"/home/user/.local/share/applications",
+	"/home/user/.local/share/bash-completion",
+	"/home/user/.local/share/claude",
+	"/home/user/.local/share/dbus-1",
+	"/home/user/.local/share/fish",
+	"/home/user/.local/share/gnome-shell",
+	"/home/user/.local/share/kservices5",
+	"/home/user/.local/share/kwalletd",
+	"/home/user/.local/share/nvim",
+	"/home/user/.local/share/plasma",
+	"/home/user/.local/share/zsh",
 	"/root/.ssh",
 	"/srv/second/.aws",
 	"/home/other/.ssh",
@@ -94,7 +118,7 @@ static const char *const accepted[] = {
 	"/var/libx",
 	"/etcetera",
 	"/usr2",
-	"/work",
+	"/data",
 	"/mnt/disk/project",
 };
 
@@ -126,6 +150,8 @@ static void test_service_home(void **state)
 	static const char *const plain[] = { "/home/user", NULL };
 
 	assert_int_equal(workspace_check("/var/lib/builder/job", plain, NULL), -EPERM);
+	assert_int_equal(workspace_check("/var", plain, NULL), -EPERM);
+	assert_int_equal(workspace_check("/var/lib", plain, NULL), -EPERM);
 	assert_int_equal(workspace_check("/var/lib/other/job", homes, NULL), -EPERM);
 }
 
