@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ORDER IS SECURITY. The user namespace is compared before anything below /proc/PID is followed: who has no
+ * power over mounts in our own user namespace cannot have put a file system of their own at their root. The
+ * pidfd is asked last: only then is all of the above about the process that the bus named.
+ */
+#include "service/daemon/caller.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "service/daemon/proc.h"
+
+#define LOGIN_UID_UNSET "4294967295" /* proc_pid_loginuid(5) */
+
+void caller_facts_done(CallerFacts *facts)
+{
+	free(facts->oom_score_adj);
+	free(facts->login_uid);
+	*facts = (CallerFacts){ 0 };
+}
+
+static int nested(char **ret_problem, const char *cause)
+{
+	return refuse(ret_problem, -EPERM,
+		      "A session is refused: %s. A session would give the caller what it lacks; call from an "
+		      "ordinary login shell on this machine.",
+		      cause);
+}
+
+/*
+ * Do the caller's and our own /proc link lead to one object? Never asks the file system behind the link
+ * (AT_STATX_DONT_SYNC), so nobody can make us wait. Return: 1, 0, or a negative errno.
+ */
+static int same_object(pid_t pid, const char *name)
+{
+	_cleanup_free_ char *theirs = NULL, *ours = NULL;
+	struct statx a, b;
+
+	if (asprintf(&theirs, "/proc/%d/%s", pid, name) < 0) {
+		theirs = NULL;
+		return -ENOMEM;
+	}
+	if (asprintf(&ours, "/proc/self/%s", name) < 0) {
+		ours = NULL;
+		return -ENOMEM;
+	}
+	if (statx(AT_FDCWD, theirs, AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &a) < 0)
+		return -errno;
+	if (statx(AT_FDCWD, ours, AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &b) < 0)
+		return -errno;
+	return a.stx_ino == b.stx_ino && a.stx_dev_major == b.stx_dev_major &&
+	       a.stx_dev_minor == b.stx_dev_minor && a.stx_mnt_id == b.stx_mnt_id;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && streq(text + n - m, end);
+}
+
+/* proc_pid_attr(5): an enforced AppArmor profile, or NULL. Where AppArmor is not, the file is not. */
+static char *apparmor_profile(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (proc_read(pid, "attr/apparmor/current", &text) < 0)
+		return NULL;
+	*strchrnul(text, '\n') = '\0';
+	return ends_with(text, "(enforce)") || ends_with(text, "(kill)") ? TAKE_PTR(text) : NULL;
+}
+
+static int check_confinement(pid_t pid, const ProcStatus *theirs, char **ret_problem)
+{
+	_cleanup_free_ char *their_profile = apparmor_profile(pid), *our_profile = apparmor_profile(getpid());
+	ProcStatus ours;
+	int r;
+
+	r = proc_status(getpid(), &ours);
+	if (r < 0)
+		return r;
+	if (theirs->no_new_privs && !ours.no_new_privs)
+		return nested(ret_problem, "the caller has no_new_privs set");
+	if (theirs->seccomp != 0 && ours.seccomp == 0)
+		return nested(ret_problem, "the caller runs under a seccomp filter");
+	/* Only root's session keeps capabilities. */
+	if (theirs->uid == 0 && (ours.capabilities & ~(theirs->capabilities & theirs->bounding_set)) != 0)
+		return nested(ret_problem, "the caller is root without all of root's capabilities");
+	if (their_profile && (!our_profile || !streq(their_profile, our_profile)))
+		return nested(ret_problem, "the caller is confined by an AppArmor profile");
+	return 0;
+}
+
+static int check_places(pid_t pid, char **ret_problem)
+{
+	static const struct {
+		const char *name, *cause;
+	} places[] = {
+		{ "ns/user", "the caller lives in another user namespace" },
+		{ "ns/pid", "the caller lives in another pid namespace" },
+		{ "ns/mnt", "the caller lives in another mount namespace" },
+		{ "ns/net", "the caller lives in another network namespace" },
+		{ "root", "the caller has another root directory" },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+		int r = same_object(pid, places[i].name);
+
+		if (r == -ENOENT || r == -ESRCH)
+			return nested(ret_problem, "the calling process has ended");
+		if (r < 0)
+			return r;
+		if (r == 0)
+			return nested(ret_problem, places[i].cause);
+	}
+	return 0;
+}
+
+static int read_line(pid_t pid, const char *name, char **ret)
+{
+	int r;
+
+	r = proc_read(pid, name, ret);
+	if (r >= 0)
+		*strchrnul(*ret, '\n') = '\0';
+	return r;
+}
+
+static int read_inherited(pid_t pid, CallerFacts *facts)
+{
+	int r;
+
+	r = read_line(pid, "oom_score_adj", &facts->oom_score_adj);
+	if (r < 0)
+		return r;
+	/* A kernel without CONFIG_AUDITSYSCALL has none. */
+	r = read_line(pid, "loginuid", &facts->login_uid);
+	if (r == -ENOMEM || r == -ESRCH)
+		return r;
+	if (facts->login_uid && streq(facts->login_uid, LOGIN_UID_UNSET)) {
+		free(facts->login_uid);
+		facts->login_uid = NULL;
+	}
+
+	errno = 0;
+	facts->nice = getpriority(PRIO_PROCESS, (id_t)pid);
+	if (facts->nice == -1 && errno != 0)
+		return -errno;
+	for (int i = 0; i < RLIM_NLIMITS; i++)
+		if (prlimit(pid, (__rlimit_resource_t)i, NULL, &facts->limits[i]) < 0)
+			return -errno;
+	return 0;
+}
+
+int caller_read(const Client *client, CallerFacts *ret, char **ret_problem)
+{
+	_cleanup_(caller_facts_done) CallerFacts facts = { 0 };
+	ProcStatus status;
+	ProcStat stat;
+	int r;
+
+	if (client->problem)
+		return nested(ret_problem, client->problem);
+	r = check_places(client->pid, ret_problem);
+	if (r >= 0)
+		r = proc_status(client->pid, &status);
+	if (r >= 0)
+		r = check_confinement(client->pid, &status, ret_problem);
+	if (r >= 0)
+		r = proc_stat(client->pid, &stat);
+	if (r >= 0)
+		r = read_inherited(client->pid, &facts);
+	if (!pidfd_alive(client->pidfd))
+		return nested(ret_problem, "the calling process has ended");
+	if (r < 0)
+		return r;
+	if (status.uid != client->uid)
+		return nested(ret_problem, "the calling process has changed its user since it connected");
+
+	facts.gid = status.gid;
+	facts.umask = status.umask;
+	facts.terminal = stat.terminal;
+	*ret = facts;
+	facts = (CallerFacts){ 0 };
+	return 0;
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/daemon/client.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <time.h>
+
+#include "dbus/names.h"
+#include "dbus/wire.h"
+#include "service/daemon/log.h"
+#include "service/daemon/proc.h"
+
+#define BUS_DRIVER "org.freedesktop.DBus"
+#define BUS_DRIVER_PATH "/org/freedesktop/DBus"
+#define GROUPS_MAX 65536u /* NGROUPS_MAX */
+
+struct ClientHeld {
+	sd_bus_message *message;
+	size_t weight;
+	ClientHeld *next;
+};
+
+struct Clients {
+	sd_bus *bus;
+	sd_bus_slot *filter, *match;
+	ClientGoneFunction gone;
+	void *userdata;
+	Client *first;
+	size_t n_held, held_bytes;
+};
+
+static uint64_t boottime_usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
+}
+
+Client *client_ref(Client *client)
+{
+	client->n_ref++;
+	return client;
+}
+
+Client *client_unref(Client *client)
+{
+	if (!client || --client->n_ref > 0)
+		return NULL;
+	assert(!client->held);
+	sd_bus_slot_unref(client->query);
+	close_fd(client->pidfd);
+	free(client->groups);
+	free(client->name);
+	free(client);
+	return NULL;
+}
+
+bool client_in_group(const Client *client, gid_t gid)
+{
+	for (size_t i = 0; i < client->n_groups; i++)
+		if (client->groups[i] == gid)
+			return true;
+	return false;
+}
+
+static Client *client_find(Clients *clients, const char *name)
+{
+	for (Client *c = clients->first; name && c; c = c->next)
+		if (streq(c->name, name))
+			return c;
+	return NULL;
+}
+
+Client *clients_first(Clients *clients)
+{
+	return clients->first;
+}
+
+bool clients_hold(const Clients *clients)
+{
+	return clients->n_held > 0;
+}
+
+Client *client_of(Clients *clients, sd_bus_message *m)
+{
+	Client *client = m ? client_find(clients, sd_bus_message_get_sender(m)) : NULL;
+
+	return client && client->known ? client : NULL;
+}
+
+static sd_bus_message *held_take(Client *client)
+{
+	ClientHeld *held = client->held;
+	sd_bus_message *message = held->message;
+
+	client->held = held->next;
+	if (!client->held)
+		client->held_last = NULL;
+	client->n_held--;
+	client->held_bytes -= held->weight;
+	client->clients->n_held--;
+	client->clients->held_bytes -= held->weight;
+	free(held);
+	return message;
+}
+
+static int held_add(Client *client, sd_bus_message *m, size_t weight)
+{
+	Clients *clients = client->clients;
+	ClientHeld *held;
+
+	if (client->n_held >= CLIENT_HELD_MAX || client->held_bytes + weight > CLIENT_HELD_BYTES_MAX ||
+	    clients->n_held >= CLIENTS_HELD_MAX || clients->held_bytes + weight > CLIENTS_HELD_BYTES_MAX)
+		return -ENOBUFS;
+	held = malloc(sizeof(*held));
+	if (!held)
+		return -ENOMEM;
+	*held = (ClientHeld){ .message = sd_bus_message_ref(m), .weight = weight };
+	if (client->held_last)
+		client->held_last->next = held;
+	else
+		client->held = held;
+	client->held_last = held;
+	client->n_held++;
+	client->held_bytes += weight;
+	clients->n_held++;
+	clients->held_bytes += weight;
+	return 0;
+}
+
+/* Take client out of the table and drop what it sent; answers go nowhere, but a call is never left open. */
+static void client_remove(Client *client, const char *sentence)
+{
+	Clients *clients = client->clients;
+
+	for (Client **c = &clients->first; *c; c = &(*c)->next)
+		if (*c == client) {
+			*c = client->next;
+			break;
+		}
+	client->next = NULL;
+	client->gone = true;
+	client->query = sd_bus_slot_unref(client->query);
+	while (client->held) {
+		_cleanup_message_ sd_bus_message *m = held_take(client);
+
+		(void)sd_bus_reply_method_errorf(m, CS_ERROR_NESTED_CALLER, "%s", sentence);
+	}
+	clients->gone(clients->userdata, client);
+	client->clients = NULL;
+	client_unref(client);
+}
+
+static int read_groups(sd_bus_message *m, Client *client)
+{
+	const void *data;
+	size_t size;
+	int r;
+
+	r = sd_bus_message_enter_container(m, 'v', "au");
+	if (r < 0)
+		return r;
+	r = sd_bus_message_read_array(m, 'u', &data, &size);
+	if (r < 0)
+		return r;
+	if (size / sizeof(uint32_t) > GROUPS_MAX)
+		return -E2BIG;
+	free(client->groups);
+	client->n_groups = 0;
+	client->groups = malloc(size + 1);
+	if (!client->groups)
+		return -ENOMEM;
+	STATIC_ASSERT(sizeof(gid_t) == sizeof(uint32_t));
+	if (size > 0)
+		memcpy(client->groups, data, size);
+	client->n_groups = size / sizeof(uint32_t);
+	return sd_bus_message_exit_container(m);
+}
+
+/* The dictionary of GetConnectionCredentials; keys that we do not know are passed over. */
+static int read_credentials(sd_bus_message *m, Client *client, bool *ret_uid)
+{
+	bool uid = false, pid = false, groups = false;
+	uint32_t value;
+	int r;
+
+	r = sd_bus_message_enter_container(m, 'a', "{sv}");
+	if (r < 0)
+		return r;
+	while ((r = sd_bus_message_enter_container(m, 'e', "sv")) > 0) {
+		const char *key;
+
+		r = sd_bus_message_read(m, "s", &key);
+		if (r < 0)
+			return r;
+		if (streq(key, "UnixUserID")) {
+			r = sd_bus_message_read(m, "v", "u", &value);
+			client->uid = value;
+			uid = r >= 0;
+		} else if (streq(key, "ProcessID")) {
+			r = sd_bus_message_read(m, "v", "u", &value);
+			client->pid = (pid_t)value;
+			pid = r >= 0 && value > 0 && value <= INT32_MAX;
+		} else if (streq(key, "UnixGroupIDs")) {
+			r = read_groups(m, client);
+			groups = r >= 0;
+		} else {
+			r = sd_bus_message_skip(m, "v");
+		}
+		if (r < 0)
+			return r;
+		r = sd_bus_message_exit_container(m);
+		if (r < 0)
+			return r;
+	}
+	if (r < 0)
+		return r;
+	*ret_uid = uid;
+	if (!pid)
+		client->problem =
+			"the bus does not know the caller's process: it runs in another pid namespace";
+	else if (!groups)
+		client->problem = "the bus does not know the caller's groups (UnixGroupIDs)";
+	return 0;
+}
+
+/*
+ * Hold on to the process behind a pid that the bus told us: open it, then make sure that what was opened is
+ * what connected. A pid that was used again by the same uid before the message came is not told apart.
+ */
+static void client_pin(Client *client)
+{
+	ProcStatus status;
+	ProcStat stat;
+
+	if (client->problem)
+		return;
+	client->problem = "the calling process has ended";
+	client->pidfd = pidfd_of(client->pid);
+	if (client->pidfd < 0) {
+		client->pidfd = FD_NONE;
+		return;
+	}
+	if (proc_status(client->pid, &status) < 0 || proc_stat(client->pid, &stat) < 0)
+		return;
+	if (!pidfd_alive(client->pidfd))
+		return;
+	if (status.uid != client->uid || proc_ticks_to_usec(stat.start_ticks) > client->arrived_usec) {
+		client->problem = "the calling process has ended and its number names another one";
+		return;
+	}
+	client->problem = NULL;
+}
+
+static int on_credentials(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
+{
+	Client *client = userdata;
+	bool uid = false;
+	int r;
+
+	client->query = sd_bus_slot_unref(client->query);
+	r = sd_bus_message_is_method_error(reply, NULL) ? -ENXIO : read_credentials(reply, client, &uid);
+	if (r < 0 || !uid) {
+		client_remove(client, "The caller has left the bus, or the bus does not know who it is.");
+		return 0;
+	}
+	client_pin(client);
+	client->known = true;
+
+	/* From here on the filter lets pass, in this order, exactly what lies in the list; see on_message().
+	 */
+	for (ClientHeld *held = client->held; held; held = held->next) {
+		r = sd_bus_enqueue_for_read(client->clients->bus, held->message);
+		if (r < 0)
+			break;
+	}
+	if (r < 0) {
+		log_line("cannot continue messages of %s: %s", client->name, strerror(-r));
+		client_remove(client, "The service has no memory for the call; try again.");
+	}
+	return 0;
+}
+
+static int client_add(Clients *clients, const char *name, Client **ret)
+{
+	_cleanup_(client_unrefp) Client *client = calloc(1, sizeof(*client));
+	int r;
+
+	if (!client)
+		return -ENOMEM;
+	client->n_ref = 1;
+	client->clients = clients;
+	client->pidfd = FD_NONE;
+	client->uid = (uid_t)-1;
+	client->arrived_usec = boottime_usec();
+	client->name = strdup(name);
+	if (!client->name)
+		return -ENOMEM;
+	r = sd_bus_call_method_async(clients->bus, &client->query, BUS_DRIVER, BUS_DRIVER_PATH, BUS_DRIVER,
+				     "GetConnectionCredentials", on_credentials, client, "s", name);
+	if (r < 0)
+		return r;
+	client->next = clients->first;
+	clients->first = client;
+	*ret = TAKE_PTR(client);
+	return 0;
+}
+
+static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
+{
+	Clients *clients = userdata;
+	const char *sender = sd_bus_message_get_sender(m);
+	ssize_t weight;
+	Client *client;
+	int r;
+
+	if (!sd_bus_message_is_method_call(m, NULL, NULL) || !sender)
+		return 0;
+
+	client = client_find(clients, sender);
+	if (client && client->known && client->held && client->held->message == m) {
+		sd_bus_message_unref(held_take(client));
+		return 0;
+	}
+
+	weight = wire_weigh(m, CLIENT_MESSAGE_BYTES_MAX);
+	if (weight < 0)
+		return sd_bus_reply_method_errorf(m, CS_ERROR_BAD_REQUEST, "The message cannot be read.");
+	if (weight > CLIENT_MESSAGE_BYTES_MAX)
+		return sd_bus_reply_method_errorf(
+			m, CS_ERROR_LIMITS_EXCEEDED,
+			"The message is too long; arguments and environment together may "
+			"have %u bytes.",
+			CS_REQUEST_BYTES_MAX);
+	if (client && client->known && !client->held)
+		return 0;
+
+	/* Its sender is unknown, or it has overtaken one that was put back: to the end of the list. */
+	r = 0;
+	if (!client)
+		r = client_add(clients, sender, &client);
+	if (r >= 0)
+		r = held_add(client, m, (size_t)weight);
+	if (r >= 0 && client->known)
+		r = sd_bus_enqueue_for_read(clients->bus, m);
+	if (r == -ENOBUFS)
+		return sd_bus_reply_method_errorf(
+			m, CS_ERROR_LIMITS_EXCEEDED,
+			"Too many messages before the bus said who sends them; send the "
+			"first one alone.");
+	if (r < 0)
+		return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_NO_MEMORY,
+						  "The service cannot take the call: %s.", strerror(-r));
+	return 1;
+}
+
+static int on_owner_changed(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
+{
+	Clients *clients = userdata;
+	const char *name, *before, *after;
+	Client *client;
+
+	if (sd_bus_message_read(m, "sss", &name, &before, &after) < 0)
+		return 0;
+	client = after[0] == '\0' ? client_find(clients, name) : NULL;
+	if (client)
+		client_remove(client, "The caller has left the bus.");
+	return 0;
+}
+
+int clients_new(sd_bus *bus, ClientGoneFunction gone, void *userdata, Clients **ret)
+{
+	_cleanup_(clients_freep) Clients *clients = calloc(1, sizeof(*clients));
+	int r;
+
+	if (!clients)
+		return -ENOMEM;
+	clients->bus = sd_bus_ref(bus);
+	clients->gone = gone;
+	clients->userdata = userdata;
+	r = sd_bus_add_filter(bus, &clients->filter, on_message, clients);
+	if (r < 0)
+		return r;
+	/* The bus works through our calls in order, so this stands before the first question about a name. */
+	r = sd_bus_match_signal_async(bus, &clients->match, BUS_DRIVER, BUS_DRIVER_PATH, BUS_DRIVER,
+				      "NameOwnerChanged", on_owner_changed, NULL, clients);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(clients);
+	return 0;
+}
+
+Clients *clients_free(Clients *clients)
+{
+	if (!clients)
+		return NULL;
+	sd_bus_slot_unref(clients->filter);
+	sd_bus_slot_unref(clients->match);
+	while (clients->first)
+		client_remove(clients->first, "The service is stopping; try again.");
+	sd_bus_unref(clients->bus);
+	free(clients);
+	return NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Callers: who stands behind each unique name on the bus.
+ *
+ * The bus is asked once for each name (GetConnectionCredentials, D-Bus specification), with a call of our own
+ * that does not block; until it answers, a filter holds what that name sent, bounded, and hands it on in
+ * order afterwards. The answer is kept until the name has gone (NameOwnerChanged). Everything that reads a
+ * caller reads what is kept: the library's own credentials would block, and leave out UnixGroupIDs.
+ */
+
+#include <sys/types.h>
+#include <systemd/sd-bus.h>
+
+#include "dbus/base.h"
+
+#define CLIENT_HELD_MAX 32u              /* messages of one unknown sender */
+#define CLIENT_HELD_BYTES_MAX (6u << 20) /* their weight, see wire_weigh() */
+#define CLIENTS_HELD_MAX 512u            /* messages of all unknown senders */
+#define CLIENTS_HELD_BYTES_MAX (32u << 20)
+#define CLIENT_MESSAGE_BYTES_MAX (3u << 20) /* weight of any message: Launch's own bound and its frame */
+
+typedef struct Clients Clients;
+
+typedef struct ClientHeld ClientHeld;
+
+typedef struct Client {
+	Clients *clients;
+	unsigned n_ref;
+	char *name; /* unique name */
+
+	bool known; /* uid may be read */
+	bool gone;  /* left the bus */
+	uid_t uid;
+
+	/* Of the process that connected; problem is NULL when all of it is certain. */
+	const char *problem;
+	pid_t pid;
+	int pidfd;
+	gid_t *groups;
+	size_t n_groups;
+
+	bool subscribed;
+	uint64_t arrived_usec; /* CLOCK_BOOTTIME of the first message */
+	sd_bus_slot *query;
+	ClientHeld *held, *held_last;
+	size_t n_held, held_bytes;
+	struct Client *next;
+} Client;
+
+/* Called when a client has left the bus; it is freed with the last reference. */
+typedef void (*ClientGoneFunction)(void *userdata, Client *client);
+
+/* Installs filter and match on bus. Return: 0 or a negative errno. */
+int clients_new(sd_bus *bus, ClientGoneFunction gone, void *userdata, Clients **ret);
+Clients *clients_free(Clients *clients);
+DEFINE_CLEANUP(Clients, clients_free)
+
+/* For walks; NULL at the end. */
+Client *clients_first(Clients *clients);
+/* Does a message of anybody wait for its sender's credentials? */
+bool clients_hold(const Clients *clients);
+/* The known client that sent m, or NULL. m may be NULL. */
+Client *client_of(Clients *clients, sd_bus_message *m);
+
+Client *client_ref(Client *client);
+Client *client_unref(Client *client);
+DEFINE_CLEANUP(Client, client_unref)
+bool client_in_group(const Client *client, gid_t gid);

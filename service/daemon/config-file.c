@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/daemon/config-file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static int check_file(const char *path, int fd, char **ret_problem)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return refuse(ret_problem, -errno, "%s: cannot be examined: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return refuse(ret_problem, -EINVAL, "%s: is not a regular file; put one there", path);
+	if (st.st_uid != 0)
+		return refuse(ret_problem, -EINVAL, "%s: belongs to uid %u; it must be root's (chown root)",
+			      path, st.st_uid);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return refuse(ret_problem, -EINVAL, "%s: may be written by others than root; chmod go-w",
+			      path);
+	if (st.st_size > (off_t)CONFIG_BYTES_MAX)
+		return refuse(ret_problem, -EINVAL, "%s: is longer than %u bytes; shorten it", path,
+			      CONFIG_BYTES_MAX);
+	return 0;
+}
+
+static int read_all(const char *path, int fd, char *text, size_t *ret_size, char **ret_problem)
+{
+	size_t size = 0;
+
+	for (;;) {
+		ssize_t n = read(fd, text + size, CONFIG_BYTES_MAX + 1 - size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return refuse(ret_problem, -errno, "%s: cannot be read: %s", path, strerror(errno));
+		size += (size_t)n;
+		if (size > CONFIG_BYTES_MAX)
+			return refuse(ret_problem, -EINVAL, "%s: is longer than %u bytes; shorten it", path,
+				      CONFIG_BYTES_MAX);
+		if (n == 0)
+			break;
+	}
+	*ret_size = size;
+	return 0;
+}
+
+int config_file_read(const char *path, Config *ret, char **ret_problem)
+{
+	_cleanup_close_ int fd = FD_NONE;
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	int r;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0) {
+		r = -errno;
+		fd = FD_NONE;
+		if (r == -ENOENT)
+			return config_parse(path, "", 0, ret, ret_problem);
+		if (r == -ELOOP)
+			return refuse(ret_problem, -EINVAL,
+				      "%s: is a symbolic link; put a regular file there that is root's",
+				      path);
+		return refuse(ret_problem, r, "%s: cannot be opened: %s", path, strerror(-r));
+	}
+	r = check_file(path, fd, ret_problem);
+	if (r < 0)
+		return r;
+	text = malloc(CONFIG_BYTES_MAX + 1);
+	if (!text)
+		return -ENOMEM;
+	r = read_all(path, fd, text, &size, ret_problem);
+	if (r < 0)
+		return r;
+	return config_parse(path, text, size, ret, ret_problem);
+}

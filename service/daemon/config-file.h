@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The configuration as it lies on disk: read whole, and only if nobody but root can have written it. */
+
+#include "dbus/base.h"
+#include "service/plan/config.h"
+
+/*
+ * Read and parse path (CS_CONFIG_PATH; another one in tests). A file that is not there means the defaults.
+ * Return: 0; -EINVAL with *ret_problem (path, line where there is one, reason and fix) for a file that is not
+ * regular, not root's, writable by others, too long, or does not parse; other negative errnos with
+ * *ret_problem.
+ */
+int config_file_read(const char *path, Config *ret, char **ret_problem);

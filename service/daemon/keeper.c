@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/daemon/keeper.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include "service/daemon/log.h"
+#include "service/daemon/proc.h"
+#include "service/daemon/run-dir.h"
+
+/* After its link has ended, and beyond the grace that it was given. */
+#define LATE_USEC (2 * USEC_PER_SEC)
+#define WARNINGS_MAX 256u
+#define POSTURE_MAX 64u
+
+struct Keeper {
+	sd_event *event;
+	Cgroups *cgroups;
+	Session *session;
+	const KeeperEvents *events;
+	void *userdata;
+	LinkClient *link;
+	sd_event_source *process, *kill_timer;
+	LinkTable asking; /* LINK_TABLE_MAX: nothing */
+	bool ask_again, told, silent;
+};
+
+static void refresh(Keeper *keeper);
+
+static bool cells_equal(const LinkCells *a, const LinkCells *b)
+{
+	if (a->n_rows != b->n_rows || (a->n_rows > 0 && a->n_columns != b->n_columns))
+		return false;
+	for (size_t i = 0; i < a->n_rows * a->n_columns; i++)
+		if (!streq(a->cells[i], b->cells[i]))
+			return false;
+	return true;
+}
+
+static void on_table(void *userdata, int result, LinkCells *cells)
+{
+	Keeper *keeper = userdata;
+	Session *session = keeper->session;
+	LinkTable table = keeper->asking;
+	LinkCells *kept = table == LINK_TABLE_WARNINGS ? &session->warnings : &session->posture;
+	bool changed = false;
+
+	keeper->asking = LINK_TABLE_MAX;
+	if (result == -ECANCELED || result == -ECONNRESET)
+		return;
+	if (result < 0 && !keeper->silent) {
+		keeper->silent = true;
+		log_line("session %s does not answer: %s", session->id, strerror(-result));
+	}
+	if (result == 0 && !cells_equal(kept, cells)) {
+		link_cells_done(kept);
+		*kept = *cells;
+		*cells = (LinkCells){ 0 };
+		changed = true;
+	}
+	/* The next question first: whoever hears of the change may end the session. */
+	if (table == LINK_TABLE_WARNINGS) {
+		keeper->asking = LINK_TABLE_POSTURE;
+		if (link_client_get_table(keeper->link, LINK_TABLE_POSTURE, POSTURE_MAX, on_table, keeper) <
+		    0)
+			keeper->asking = LINK_TABLE_MAX;
+	} else if (keeper->ask_again) {
+		keeper->ask_again = false;
+		refresh(keeper);
+	}
+	if (changed)
+		keeper->events->changed(keeper->userdata, session,
+					table == LINK_TABLE_WARNINGS ? KEEPER_WARNINGS : KEEPER_POSTURE);
+}
+
+/* Warnings, then Posture; once more when something was said meanwhile. */
+static void refresh(Keeper *keeper)
+{
+	if (!keeper->link)
+		return;
+	if (keeper->asking != LINK_TABLE_MAX) {
+		keeper->ask_again = true;
+		return;
+	}
+	keeper->asking = LINK_TABLE_WARNINGS;
+	if (link_client_get_table(keeper->link, LINK_TABLE_WARNINGS, WARNINGS_MAX, on_table, keeper) < 0)
+		keeper->asking = LINK_TABLE_MAX;
+}
+
+static unsigned take_state(Session *session, const LinkMessage *m)
+{
+	unsigned changes = 0;
+
+	if (session->state != m->state)
+		changes |= KEEPER_STATE;
+	if (session->leader != m->leader)
+		changes |= KEEPER_LEADER;
+	if (session->jailed != m->jailed)
+		changes |= KEEPER_JAILED;
+	session->state = m->state;
+	session->leader = m->leader;
+	session->jailed = m->jailed;
+	return changes;
+}
+
+static unsigned take_exit(Session *session, const LinkMessage *m)
+{
+	unsigned changes = 0;
+
+	if (session->state != SESSION_ENDING)
+		changes |= KEEPER_STATE;
+	if (session->exit_status != m->exit_status)
+		changes |= KEEPER_EXIT_STATUS;
+	session->state = SESSION_ENDING;
+	session->exit_status = m->exit_status;
+	return changes;
+}
+
+static void on_message(void *userdata, const LinkMessage *m)
+{
+	Keeper *keeper = userdata;
+	Session *session = keeper->session;
+	unsigned changes = 0;
+
+	switch (m->kind) {
+	case LINK_HELLO:
+	case LINK_STATE:
+		changes = take_state(session, m);
+		if (m->state != SESSION_STARTING && m->state != SESSION_ENDING)
+			refresh(keeper);
+		break;
+	case LINK_EXITED:
+		changes = take_exit(session, m);
+		break;
+	case LINK_STARTED:
+		refresh(keeper);
+		keeper->events->started(keeper->userdata, session);
+		return;
+	case LINK_FAILED:
+		keeper->events->failed(keeper->userdata, session, m->error, m->text);
+		return;
+	default:
+		return;
+	}
+	if (changes)
+		keeper->events->changed(keeper->userdata, session, changes);
+}
+
+static int on_kill_time(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	Keeper *keeper = userdata;
+
+	log_line("session %s has not ended in time; it is killed", keeper->session->id);
+	keeper_kill(keeper);
+	return 0;
+}
+
+static void kill_after(Keeper *keeper, uint64_t usec)
+{
+	uint64_t now = 0, earlier = UINT64_MAX;
+
+	/* Nobody may put off an end that was set before. */
+	if (keeper->kill_timer && sd_event_now(keeper->event, CLOCK_MONOTONIC, &now) >= 0 &&
+	    sd_event_source_get_time(keeper->kill_timer, &earlier) >= 0 && earlier <= now + usec)
+		return;
+	keeper->kill_timer = sd_event_source_disable_unref(keeper->kill_timer);
+	if (sd_event_add_time_relative(keeper->event, &keeper->kill_timer, CLOCK_MONOTONIC, usec,
+				       50 * USEC_PER_MSEC, on_kill_time, keeper) < 0)
+		keeper_kill(keeper);
+}
+
+static void on_closed(void *userdata, int error)
+{
+	Keeper *keeper = userdata;
+
+	if (error == -EBADMSG) {
+		log_line("session %s breaks the protocol; it is killed", keeper->session->id);
+		keeper_kill(keeper);
+	} else {
+		kill_after(keeper, LATE_USEC);
+	}
+	keeper->link = link_client_free(keeper->link);
+}
+
+static const LinkClientEvents link_events = { .message = on_message, .closed = on_closed };
+
+static int on_process(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	Keeper *keeper = userdata;
+	Session *session = keeper->session;
+	siginfo_t info;
+	int r;
+
+	keeper->process = sd_event_source_disable_unref(keeper->process);
+	/* Its last words may still be waiting; one of them may be how the agent ended. */
+	if (keeper->link)
+		link_client_drain(keeper->link);
+	keeper->link = link_client_free(keeper->link);
+	/* An adopted session is not our child. */
+	(void)waitid(P_PIDFD, (id_t)session->pidfd, &info, WEXITED | WNOHANG);
+
+	if (session->cgroup)
+		cgroups_end(keeper->cgroups, session->id);
+	r = run_dir_remove_session(session->id);
+	if (r < 0 && r != -ENOENT)
+		log_line("the directory of session %s cannot be removed: %s", session->id, strerror(-r));
+	if (session->state != SESSION_ENDING) {
+		session->state = SESSION_ENDING;
+		keeper->events->changed(keeper->userdata, session, KEEPER_STATE);
+	}
+	keeper->events->ended(keeper->userdata, session);
+	return 0;
+}
+
+int keeper_new(sd_event *event, Cgroups *cgroups, Session *session, const KeeperEvents *events,
+	       void *userdata)
+{
+	Keeper *keeper = calloc(1, sizeof(*keeper));
+	int r;
+
+	if (!keeper)
+		return -ENOMEM;
+	*keeper = (Keeper){
+		.event = sd_event_ref(event),
+		.cgroups = cgroups,
+		.session = session,
+		.events = events,
+		.userdata = userdata,
+		.asking = LINK_TABLE_MAX,
+	};
+	r = sd_event_add_io(event, &keeper->process, session->pidfd, EPOLLIN, on_process, keeper);
+	/* What the link still holds comes before the end. */
+	if (r >= 0)
+		r = sd_event_source_set_priority(keeper->process, SD_EVENT_PRIORITY_NORMAL + 10);
+	if (r < 0) {
+		keeper_free(keeper);
+		return r;
+	}
+	session->keeper = keeper;
+	return 0;
+}
+
+Keeper *keeper_free(Keeper *keeper)
+{
+	if (!keeper)
+		return NULL;
+	link_client_free(keeper->link);
+	sd_event_source_disable_unref(keeper->process);
+	sd_event_source_disable_unref(keeper->kill_timer);
+	sd_event_unref(keeper->event);
+	if (keeper->session->keeper == keeper)
+		keeper->session->keeper = NULL;
+	free(keeper);
+	return NULL;
+}
+
+int keeper_attach(Keeper *keeper, int fd)
+{
+	return link_client_new(keeper->event, fd, &link_events, keeper, &keeper->link);
+}
+
+static void on_stop_answer(void *userdata, int result)
+{
+	Keeper *keeper = userdata;
+
+	if (result < 0 && result != -ECANCELED && result != -ECONNRESET)
+		keeper_kill(keeper);
+}
+
+void keeper_stop(Keeper *keeper, uint64_t grace_usec)
+{
+	kill_after(keeper, grace_usec + LATE_USEC);
+	if (keeper->told)
+		return;
+	keeper->told = true;
+	/* Without a link, it is about to have none any more or not to have one yet: the time decides. */
+	if (keeper->link && link_client_stop(keeper->link, grace_usec, on_stop_answer, keeper) < 0)
+		keeper_kill(keeper);
+}
+
+void keeper_kill(Keeper *keeper)
+{
+	Session *session = keeper->session;
+	int r;
+
+	r = pidfd_kill(session->pidfd, SIGKILL);
+	if (r < 0 && r != -ESRCH)
+		log_line("session %s cannot be killed: %s", session->id, strerror(-r));
+}

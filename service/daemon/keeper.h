@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The keeper of one session: holds its process by pidfd and its link, keeps what it says, stops it, and
+ * clears up when it has ended, whatever the way.
+ */
+
+#include <systemd/sd-event.h>
+
+#include "dbus/base.h"
+#include "service/daemon/cgroup.h"
+#include "service/daemon/registry.h"
+
+#define KEEPER_GRACE_USEC (5 * USEC_PER_SEC)
+#define KEEPER_GRACE_MAX_USEC (60 * USEC_PER_SEC)
+
+/* Which statements have changed. */
+typedef enum KeeperChange {
+	KEEPER_STATE = 1u << 0,
+	KEEPER_LEADER = 1u << 1,
+	KEEPER_JAILED = 1u << 2,
+	KEEPER_EXIT_STATUS = 1u << 3,
+	KEEPER_WARNINGS = 1u << 4,
+	KEEPER_POSTURE = 1u << 5,
+} KeeperChange;
+
+typedef struct KeeperEvents {
+	void (*changed)(void *userdata, Session *session, unsigned changes);
+	void (*started)(void *userdata, Session *session);
+	/* error and text are the session's own words: not checked yet. */
+	void (*failed)(void *userdata, Session *session, const char *error, const char *text);
+	/* Its process has gone and its directory too. The last call; the receiver removes session and keeper.
+	 */
+	void (*ended)(void *userdata, Session *session);
+} KeeperEvents;
+
+typedef struct Keeper Keeper;
+
+/* session->pidfd holds its process. Sets session->keeper. Return: 0 or a negative errno. */
+int keeper_new(sd_event *event, Cgroups *cgroups, Session *session, const KeeperEvents *events,
+	       void *userdata);
+/* The session lives on; nobody watches it any more. */
+Keeper *keeper_free(Keeper *keeper);
+/* Takes fd, a connected and checked link. Return: 0 or a negative errno. */
+int keeper_attach(Keeper *keeper, int fd);
+/* Hang up, and kill after the grace time. A session that does not answer, or was told before, is killed on
+ * time. */
+void keeper_stop(Keeper *keeper, uint64_t grace_usec);
+void keeper_kill(Keeper *keeper);

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/daemon/launch-start.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "dbus/names.h"
+#include "service/daemon/log.h"
+#include "service/daemon/proc.h"
+#include "service/daemon/run-dir.h"
+#include "service/daemon/spawn.h"
+#include "service/plan/request.h"
+
+#define ID_ATTEMPTS 8
+
+/* What is made for a session before there is one; taken apart again unless it is taken over. */
+typedef struct Making {
+	Manager *manager;
+	Launch *launch;
+	char id[CS_ID_LENGTH + 1];
+	bool directory, cgroup;
+	int link_fd, request_fd, lifeline_fd, cgroup_fd;
+	gid_t gid;
+	gid_t *groups;
+	size_t n_groups;
+	User user; /* borrowed strings */
+	uint64_t started_usec;
+} Making;
+
+static void making_done(Making *making)
+{
+	close_fd(making->link_fd);
+	close_fd(making->request_fd);
+	close_fd(making->lifeline_fd);
+	close_fd(making->cgroup_fd);
+	free(making->groups);
+	if (making->cgroup)
+		cgroups_end(making->manager->cgroups, making->id);
+	if (making->directory)
+		(void)run_dir_remove_session(making->id);
+}
+
+static uint64_t realtime_usec(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
+}
+
+/* The gids that no session carries. Return: 0 with *ret to be freed, or a negative errno. */
+static int denied_groups(const Launch *launch, gid_t **ret, size_t *ret_n, char **ret_problem)
+{
+	_cleanup_free_ char **names = config_deny_groups(&launch->config);
+	_cleanup_free_ gid_t *gids = NULL;
+	size_t n = 0;
+
+	if (!names)
+		return -ENOMEM;
+	while (names[n])
+		n++;
+	gids = calloc(n + 1, sizeof(*gids));
+	if (!gids)
+		return -ENOMEM;
+	n = 0;
+	for (size_t i = 0; names[i]; i++) {
+		int r = users_group(launch->manager->users, names[i], &gids[n]);
+
+		if (r == -ENOENT)
+			continue;
+		/* A group that cannot be looked up cannot be denied. */
+		if (r < 0)
+			return refuse(ret_problem, r, "The group %s (deny-group) cannot be looked up: %s.",
+				      names[i], strerror(-r));
+		n++;
+	}
+	*ret = TAKE_PTR(gids);
+	*ret_n = n;
+	return 0;
+}
+
+static bool gid_in(const gid_t *gids, size_t n, gid_t gid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (gids[i] == gid)
+			return true;
+	return false;
+}
+
+/*
+ * The caller's groups, as the bus says, less those that are denied. The first group is the one that the
+ * process has, but only if the bus says so too.
+ */
+static int make_identity(Making *making, char **ret_problem)
+{
+	const Client *client = making->launch->client;
+	_cleanup_free_ gid_t *denied = NULL;
+	size_t n_denied = 0;
+	const User *user;
+	int r;
+
+	r = denied_groups(making->launch, &denied, &n_denied, ret_problem);
+	if (r < 0)
+		return r;
+	/* Borrowed until the name service is asked again, which nothing below does. */
+	r = users_find(making->manager->users, client->uid, &user);
+	if (r < 0)
+		return r;
+	making->user = *user;
+	making->groups = calloc(client->n_groups + 1, sizeof(gid_t));
+	if (!making->groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < client->n_groups; i++)
+		if (!gid_in(denied, n_denied, client->groups[i]))
+			making->groups[making->n_groups++] = client->groups[i];
+
+	if (gid_in(making->groups, making->n_groups, making->launch->facts.gid))
+		making->gid = making->launch->facts.gid;
+	else if (gid_in(making->groups, making->n_groups, user->gid))
+		making->gid = user->gid;
+	else
+		return refuse(
+			ret_problem, -EPERM,
+			"Your primary group may not be carried into a session (deny-group); change it with "
+			"newgrp, or let an administrator allow it.");
+	return 0;
+}
+
+static int make_directory(Making *making, char **ret_problem)
+{
+	Manager *manager = making->manager;
+	int r;
+
+	r = run_dir_make_user(making->user.uid, making->gid, ret_problem);
+	if (r >= 0 && making->launch->profile->temp_root)
+		r = run_dir_make_temp(making->user.uid, making->gid, ret_problem);
+	if (r < 0)
+		return r;
+	for (int i = 0; i < ID_ATTEMPTS; i++) {
+		r = session_id_make(making->id);
+		if (r < 0)
+			break;
+		r = registry_find(manager->registry, making->id) ? -EEXIST : run_dir_make_session(making->id);
+		if (r != -EEXIST)
+			break;
+	}
+	if (r >= 0) {
+		making->directory = true;
+		r = making->link_fd = run_dir_bind_link(making->id);
+	}
+	if (r < 0)
+		return refuse(ret_problem, r, "The session's directory below %s cannot be made: %s.",
+			      CS_SESSIONS_DIR, strerror(-r));
+	return 0;
+}
+
+static int make_cgroup(Making *making)
+{
+	int fd = cgroups_make(making->manager->cgroups, making->id);
+
+	if (fd >= 0) {
+		making->cgroup_fd = fd;
+		making->cgroup = true;
+	} else if (fd != -EOPNOTSUPP) {
+		log_line("session %s gets no control group: %s", making->id, strerror(-fd));
+	}
+	return fd == -ENOMEM ? fd : 0;
+}
+
+static int make_lifeline(Making *making)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	making->lifeline_fd = pair[0];
+	making->launch->lifeline_fd = pair[1];
+	return 0;
+}
+
+static int make_request(Making *making, char **ret_problem)
+{
+	Launch *launch = making->launch;
+	_cleanup_free_ uint8_t *data = NULL;
+	/* Everything is borrowed: this one is never done away with. */
+	const SessionRequest request = {
+		.id = making->id,
+		.agent = launch->request.agent,
+		.uid = making->user.uid,
+		.gid = making->gid,
+		.user = making->user.name,
+		.home = making->user.home,
+		.login_shell = making->user.shell,
+		.argv = launch->request.argv,
+		.environment = launch->request.environment,
+		.cwd = launch->request.cwd,
+		.descriptors = launch->request.descriptors,
+		.terminals = launch->request.terminals,
+		.file_mode_mask = launch->facts.umask,
+		.started_usec = making->started_usec,
+		.config = launch->config,
+	};
+	size_t size = 0;
+	int r;
+
+	r = session_request_encode(&request, &data, &size);
+	if (r >= 0)
+		r = making->request_fd = sealed_memfd("claude-sandbox-request", data, size);
+	if (r < 0)
+		return refuse(ret_problem, r, "The request cannot be handed on: %s.", strerror(-r));
+	return 0;
+}
+
+static void on_started_too_late(Launch *launch)
+{
+	launch->refusal = CS_ERROR_JAIL_UNAVAILABLE;
+	launch->sentence =
+		"The session has not started within 60 seconds; 'claude-sandbox doctor' may say why.";
+	keeper_kill(launch->session->keeper);
+	launch_refuse(launch, launch->refusal, launch->sentence);
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	on_started_too_late(userdata);
+	return 0;
+}
+
+static void launch_abort(Launch *launch, const char *error, const char *sentence)
+{
+	keeper_kill(launch->session->keeper);
+	launch_refuse(launch, error, sentence);
+}
+
+static int on_listening(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	Launch *launch = userdata;
+	Session *session = launch->session;
+	_cleanup_free_ char *problem = NULL;
+	_cleanup_close_ int link_fd = FD_NONE;
+	int r;
+
+	r = spawn_read_pipe(fd, &problem);
+	if (r == 0)
+		return 0;
+	launch->listening = sd_event_source_disable_unref(launch->listening);
+	launch->listening_fd = close_fd(launch->listening_fd);
+	if (r < 0) {
+		launch_abort(launch, r == -EINVAL ? CS_ERROR_BAD_REQUEST : CS_ERROR_JAIL_UNAVAILABLE,
+			     problem);
+		return 0;
+	}
+
+	link_fd = run_dir_connect_link(session->id);
+	if (link_fd < 0) {
+		/* It is gone, and then its end is the answer; or it only closed the pipe. */
+		if (link_fd != -ECONNREFUSED)
+			log_line("session %s cannot be reached: %s", session->id, strerror(-link_fd));
+		link_fd = FD_NONE;
+		keeper_kill(session->keeper);
+		return 0;
+	}
+	if (link_peer_check(link_fd, session->pid, session->uid) < 0) {
+		log_line("session %s lets somebody else listen", session->id);
+		launch_abort(launch, CS_ERROR_SESSION_DIED,
+			     "Another process listens in the session's place.");
+		return 0;
+	}
+	if (keeper_attach(session->keeper, TAKE_FD(link_fd)) < 0)
+		launch_abort(launch, SD_BUS_ERROR_NO_MEMORY,
+			     "The service has no memory for the session; try again.");
+	return 0;
+}
+
+static int spawn_child(Making *making, pid_t *ret_pid, int *ret_pidfd, char **ret_problem)
+{
+	Launch *launch = making->launch;
+	const SpawnPlan plan = {
+		.program = CS_SESSION_PATH,
+		.uid = making->user.uid,
+		.gid = making->gid,
+		.groups = making->groups,
+		.n_groups = making->n_groups,
+		.facts = &launch->facts,
+		.request = &launch->request,
+		.link_fd = making->link_fd,
+		.request_fd = making->request_fd,
+		.lifeline_fd = making->lifeline_fd,
+		.cgroup_fd = making->cgroup_fd,
+	};
+	int r;
+
+	r = spawn_session(&plan, ret_pid, ret_pidfd, &launch->listening_fd);
+	if (r < 0)
+		return refuse(ret_problem, r, "No process can be made for the session: %s.", strerror(-r));
+	return 0;
+}
+
+static int write_record(const Session *session)
+{
+	Record record = {
+		.id = (char *)session->id,
+		.agent = session->agent,
+		.user = session->user,
+		.workspace = session->workspace,
+		.uid = session->uid,
+		.started_usec = session->started_usec,
+		.pid = session->pid,
+	};
+	ProcStat stat;
+	int r;
+
+	r = proc_stat(session->pid, &stat);
+	if (r < 0)
+		return r;
+	record.start_ticks = stat.start_ticks;
+	return run_dir_write_record(session->id, &record);
+}
+
+static int watch_start(Launch *launch)
+{
+	sd_event *event = launch->manager->event;
+	int r;
+
+	r = sd_event_add_io(event, &launch->listening, launch->listening_fd, EPOLLIN, on_listening, launch);
+	if (r >= 0)
+		r = sd_event_add_time_relative(event, &launch->deadline, CLOCK_MONOTONIC,
+					       LAUNCH_DEADLINE_USEC, USEC_PER_SEC, on_deadline, launch);
+	return r;
+}
+
+static int start(Making *making, char **ret_problem)
+{
+	Launch *launch = making->launch;
+	Manager *manager = launch->manager;
+	Session *session = NULL;
+	siginfo_t info;
+	int r;
+
+	r = make_identity(making, ret_problem);
+	if (r >= 0)
+		r = make_directory(making, ret_problem);
+	if (r >= 0)
+		r = make_cgroup(making);
+	if (r >= 0)
+		r = make_lifeline(making);
+	if (r >= 0)
+		r = make_request(making, ret_problem);
+	if (r >= 0)
+		r = registry_add(manager->registry, making->id, launch->request.agent, making->user.name,
+				 making->user.uid, launch->request.cwd, making->started_usec, &session);
+	if (r < 0)
+		return r;
+	session->cgroup = making->cgroup;
+	r = spawn_child(making, &session->pid, &session->pidfd, ret_problem);
+	if (r >= 0) {
+		r = keeper_new(manager->event, manager->cgroups, session, &manager_keeper_events, manager);
+		if (r < 0) {
+			(void)pidfd_kill(session->pidfd, SIGKILL);
+			(void)waitid(P_PIDFD, (id_t)session->pidfd, &info, WEXITED);
+		}
+	}
+	if (r < 0) {
+		registry_unlink(session);
+		session_free(session);
+		return r;
+	}
+
+	/* The keeper clears up from here on, whatever happens. */
+	making->directory = making->cgroup = false;
+	launch->session = session;
+	r = write_record(session);
+	if (r >= 0)
+		r = watch_start(launch);
+	if (r < 0) {
+		keeper_kill(session->keeper);
+		return refuse(ret_problem, r, "The session cannot be watched: %s.", strerror(-r));
+	}
+	log_line("session %s: agent %s for %s (uid %u) in %s", session->id, session->agent, session->user,
+		 session->uid, session->workspace);
+	return 0;
+}
+
+void launch_start(Launch *launch)
+{
+	_cleanup_(making_done) Making making = {
+		.manager = launch->manager,
+		.launch = launch,
+		.link_fd = FD_NONE,
+		.request_fd = FD_NONE,
+		.lifeline_fd = FD_NONE,
+		.cgroup_fd = FD_NONE,
+		.started_usec = realtime_usec(),
+	};
+	_cleanup_free_ char *problem = NULL;
+	int r;
+
+	r = start(&making, &problem);
+	if (r < 0) {
+		launch_refuse(launch, r == -EPERM ? CS_ERROR_NOT_AUTHORIZED : CS_ERROR_JAIL_UNAVAILABLE,
+			      problem ? problem : strerror(-r));
+		return;
+	}
+	/* What was handed on is the session's now; the message itself stays for its answer. */
+	launch_request_done(&launch->request);
+	signals_session(&launch->manager->signals, launch->session, true);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A launch that was allowed becomes a session: what launch.c and launch-start.c share. */
+
+#include "service/daemon/caller.h"
+#include "service/daemon/launch.h"
+#include "service/daemon/request.h"
+#include "service/plan/config.h"
+#include "service/plan/profile.h"
+
+struct Launch {
+	Manager *manager;
+	Client *client;
+	sd_bus_message *call;
+	LaunchRequest request;
+	Config config;
+	CallerFacts facts;
+	const Profile *profile;
+	AuthQuery *query;
+
+	/* From here on there is a process. */
+	Session *session;
+	int lifeline_fd;  /* the end that is returned */
+	int listening_fd; /* closes when the session listens */
+	sd_event_source *listening, *deadline;
+	const char *refusal;  /* what to answer when the session ends without a word; NULL: that it died */
+	const char *sentence; /* static; NULL: the general one */
+
+	Launch *next;
+};
+
+/* From the spawn to the agent. */
+#define LAUNCH_DEADLINE_USEC (60 * USEC_PER_SEC)
+
+/* Spawn the session. Answers the call and frees the launch when that fails. */
+void launch_start(Launch *launch);
+
+/* Answer with an error (never empty) and free. */
+void launch_refuse(Launch *launch, const char *error, const char *sentence);
+void launch_free(Launch *launch);

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ORDER IS SECURITY:
+ *  1. who calls, and may that process have a session at all (a confined one would leave its confinement);
+ *  2. the message's shape and bounds;
+ *  3. how much of this is going on already, before anything costs;
+ *  4. the configuration: root's file, then what the caller's environment asks for on top. What would widen is
+ *     refused by name, and a key without effect is refused rather than ignored;
+ *  5. the agent's name;
+ *  6. polkit. Nothing has been made until its answer, and what was read above is what runs;
+ *  7. who calls, once more: a password may have taken minutes;
+ *  8. directory, socket, control group, lifeline, request; then the child (launch-start.c).
+ */
+#include "service/daemon/launch.h"
+
+#include "dbus/errors.h"
+#include "dbus/names.h"
+#include "dbus/wire.h"
+#include "service/daemon/config-file.h"
+#include "service/daemon/launch-start.h"
+#include "service/daemon/log.h"
+#include "service/plan/profile.h"
+
+#define SENTENCE_MAX 2048u
+
+void launch_free(Launch *launch)
+{
+	for (Launch **l = &launch->manager->launches; *l; l = &(*l)->next)
+		if (*l == launch) {
+			*l = launch->next;
+			break;
+		}
+	auth_query_cancel(launch->query);
+	sd_event_source_disable_unref(launch->listening);
+	sd_event_source_disable_unref(launch->deadline);
+	close_fd(launch->listening_fd);
+	close_fd(launch->lifeline_fd);
+	client_unref(launch->client);
+	sd_bus_message_unref(launch->call);
+	launch_request_done(&launch->request);
+	config_done(&launch->config);
+	caller_facts_done(&launch->facts);
+	free(launch);
+}
+
+void launch_refuse(Launch *launch, const char *error, const char *sentence)
+{
+	_cleanup_free_ char *shown = wire_text(error_sentence(error, sentence), SENTENCE_MAX);
+
+	log_line("uid %u: launch of %s refused: %s", launch->client->uid, launch->profile->name,
+		 shown ? shown : error);
+	(void)sd_bus_reply_method_errorf(launch->call, error, "%s",
+					 shown ? shown : error_sentence(error, NULL));
+	launch_free(launch);
+}
+
+static Launch *launch_of(Manager *manager, const Session *session)
+{
+	for (Launch *l = manager->launches; l; l = l->next)
+		if (l->session == session)
+			return l;
+	return NULL;
+}
+
+/* Return: a negative errno with *reterr, for error == name and what sentence says. */
+static int refuse_call(sd_bus_error *reterr, int r, const char *name, const char *sentence)
+{
+	_cleanup_free_ char *shown = NULL;
+
+	if (r == -ENOMEM)
+		return sd_bus_error_set_errno(reterr, r);
+	shown = wire_text(sentence ? sentence : strerror(-r), SENTENCE_MAX);
+	sd_bus_error_setf(reterr, name, "%s", error_sentence(name, shown));
+	return r;
+}
+
+static int check_account(Launch *launch, sd_bus_error *reterr)
+{
+	_cleanup_free_ char *problem = NULL;
+	const User *user;
+	int r;
+
+	r = users_find(launch->manager->users, launch->client->uid, &user);
+	if (r == -ENOENT)
+		r = refuse(&problem, -EPERM, "A session is refused: uid %u has no account on this machine.",
+			   launch->client->uid);
+	else if (r < 0)
+		(void)refuse(&problem, r, "The account of uid %u cannot be read: %s.", launch->client->uid,
+			     strerror(-r));
+	else if (!shell_is_login(user->shell))
+		r = refuse(&problem, -EPERM,
+			   "A session is refused: the account %s has no login shell (%s). A service would "
+			   "leave its "
+			   "confinement; call as a person.",
+			   user->name, user->shell);
+	return r < 0 ? refuse_call(reterr, r, CS_ERROR_NESTED_CALLER, problem) : 0;
+}
+
+static int check_caller(Launch *launch, sd_bus_error *reterr)
+{
+	_cleanup_free_ char *problem = NULL;
+	int r;
+
+	caller_facts_done(&launch->facts);
+	r = caller_read(launch->client, &launch->facts, &problem);
+	if (r < 0)
+		return refuse_call(reterr, r, CS_ERROR_NESTED_CALLER, problem);
+	return check_account(launch, reterr);
+}
+
+/* TIOCSTI and its like type into a terminal whoever holds it: the caller's own never enters a jail. */
+static int check_terminal(const Launch *launch, sd_bus_error *reterr)
+{
+	if (launch->request.terminals == 0 || launch->facts.terminal != launch->request.terminal)
+		return 0;
+	sd_bus_error_setf(
+		reterr, CS_ERROR_BAD_REQUEST,
+		"A descriptor is the caller's own terminal; pass the slave of a new pseudo-terminal.");
+	return -EINVAL;
+}
+
+static int check_pending(const Launch *launch, sd_bus_error *reterr)
+{
+	size_t n = 0, of_user = 0;
+
+	for (const Launch *l = launch->manager->launches; l; l = l->next, n++)
+		of_user += l->client->uid == launch->client->uid;
+	if (n <= LAUNCHES_MAX && of_user <= LAUNCHES_OF_USER_MAX)
+		return 0;
+	sd_bus_error_setf(reterr, CS_ERROR_LIMITS_EXCEEDED,
+			  "%zu launches of yours are under way, and %u may be; try again later.", of_user - 1,
+			  LAUNCHES_OF_USER_MAX);
+	return -EBUSY;
+}
+
+static int check_sessions(const Launch *launch, sd_bus_error *reterr)
+{
+	uint64_t most = config_number(&launch->config, CONFIG_MAX_SESSIONS);
+	size_t n = registry_count_of(launch->manager->registry, launch->client->uid);
+
+	/* Those that have no session yet will have one. */
+	for (const Launch *l = launch->manager->launches; l; l = l->next)
+		n += !l->session && l != launch && l->client->uid == launch->client->uid;
+	if (n < most)
+		return 0;
+	sd_bus_error_setf(
+		reterr, CS_ERROR_LIMITS_EXCEEDED,
+		"You have %zu sessions, and max-sessions in %s allows %llu; end one ('claude-sandbox "
+		"sessions' lists them).",
+		n, CS_CONFIG_PATH, (unsigned long long)most);
+	return -EBUSY;
+}
+
+static int refuse_widenings(char *const *widenings, sd_bus_error *reterr)
+{
+	char *all = NULL;
+
+	for (size_t i = 0; widenings[i]; i++) {
+		_cleanup_free_ char *before = all;
+
+		if (asprintf(&all, "%s%s%s", before ? before : "", before ? "; " : "", widenings[i]) < 0) {
+			all = NULL;
+			break;
+		}
+	}
+	(void)refuse_call(reterr, -EACCES, CS_ERROR_NOT_AUTHORIZED, all);
+	if (all) {
+		_cleanup_free_ char *asked = all, *shown = wire_text(asked, SENTENCE_MAX / 2);
+
+		sd_bus_error_free(reterr);
+		sd_bus_error_setf(
+			reterr, CS_ERROR_NOT_AUTHORIZED,
+			"The environment asks for more than %s gives: %s. Unset the variable, or let an "
+			"administrator write it into the file.",
+			CS_CONFIG_PATH, shown ? shown : "something");
+	}
+	return -EACCES;
+}
+
+static int check_configuration(Launch *launch, sd_bus_error *reterr)
+{
+	_cleanup_(strings_freep) char **widenings = NULL;
+	_cleanup_free_ char *problem = NULL;
+	int r;
+
+	r = config_file_read(CS_CONFIG_PATH, &launch->config, &problem);
+	if (r < 0)
+		return refuse_call(reterr, r, CS_ERROR_BAD_CONFIGURATION, problem);
+	r = check_sessions(launch, reterr);
+	if (r < 0)
+		return r;
+	r = config_add_environment(&launch->config, launch->request.environment, &widenings, &problem);
+	if (r < 0)
+		return refuse_call(reterr, r, CS_ERROR_BAD_CONFIGURATION, problem);
+	if (widenings && widenings[0] && launch->client->uid != 0)
+		return refuse_widenings(widenings, reterr);
+	r = config_check_effects(&launch->config, &problem);
+	if (r < 0)
+		return refuse_call(reterr, r, CS_ERROR_BAD_CONFIGURATION, problem);
+	return 0;
+}
+
+static int check_agent(Launch *launch, sd_bus_error *reterr)
+{
+	const Profile *profile = profile_find(launch->request.agent), *known;
+	_cleanup_free_ char *names = NULL;
+
+	if (profile && profile->known) {
+		launch->profile = profile;
+		return 0;
+	}
+	for (size_t i = 0; (known = profile_at(i)); i++) {
+		_cleanup_free_ char *before = names;
+
+		if (known->known &&
+		    asprintf(&names, "%s%s%s", before ? before : "", before ? ", " : "", known->name) < 0) {
+			names = NULL;
+			return sd_bus_error_set_errno(reterr, -ENOMEM);
+		}
+		if (!known->known)
+			TAKE_PTR(before);
+	}
+	sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST, "The agent '%s' is not known; there are: %s.",
+			  launch->request.agent, names ? names : "none");
+	return -EINVAL;
+}
+
+static void launch_continue(Launch *launch)
+{
+	sd_bus_error error = SD_BUS_ERROR_NULL;
+
+	if (check_caller(launch, &error) < 0) {
+		launch_refuse(launch, error.name, error.message);
+		sd_bus_error_free(&error);
+		return;
+	}
+	launch_start(launch);
+}
+
+static void on_decided(void *userdata, int result, const char *reason)
+{
+	Launch *launch = userdata;
+
+	launch->query = NULL;
+	if (result < 0)
+		launch_refuse(launch, CS_ERROR_NOT_AUTHORIZED, reason);
+	else
+		launch_continue(launch);
+}
+
+int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const char *action,
+		 sd_bus_error *reterr)
+{
+	Launch *launch = calloc(1, sizeof(*launch));
+	int r;
+
+	if (!launch)
+		return -ENOMEM;
+	*launch = (Launch){
+		.manager = manager,
+		.client = client_ref(client),
+		.call = sd_bus_message_ref(call),
+		.request = LAUNCH_REQUEST_INIT,
+		.config = CONFIG_INIT,
+		.listening_fd = FD_NONE,
+		.lifeline_fd = FD_NONE,
+		.next = manager->launches,
+	};
+	manager->launches = launch;
+
+	r = check_caller(launch, reterr);
+	if (r >= 0)
+		r = launch_request_read(call, &launch->request, reterr);
+	if (r >= 0)
+		r = check_terminal(launch, reterr);
+	if (r >= 0)
+		r = check_pending(launch, reterr);
+	if (r >= 0)
+		r = check_configuration(launch, reterr);
+	if (r >= 0)
+		r = check_agent(launch, reterr);
+	if (r >= 0)
+		r = auth_ask(manager->auth, client, call, action, NULL, on_decided, launch, &launch->query);
+	if (r < 0) {
+		log_line("uid %u: launch refused: %s", client->uid,
+			 reterr->message ? reterr->message : strerror(-r));
+		launch_free(launch);
+		return r;
+	}
+	if (r > 0)
+		launch_continue(launch);
+	return 1;
+}
+
+void launch_session_started(Manager *manager, Session *session)
+{
+	Launch *launch = launch_of(manager, session);
+	int r;
+
+	if (!launch)
+		return;
+	r = sd_bus_reply_method_return(launch->call, "soh", session->id, session->path, launch->lifeline_fd);
+	if (r < 0)
+		launch_refuse(launch, SD_BUS_ERROR_FAILED, "The answer could not be sent; try again.");
+	else
+		launch_free(launch);
+}
+
+void launch_session_failed(Manager *manager, Session *session, const char *error, const char *text)
+{
+	Launch *launch = launch_of(manager, session);
+
+	/* Its own words reach its own user alone; the name is one of ours all the same. */
+	if (launch)
+		launch_refuse(launch, error_is_known(error) ? error : CS_ERROR_JAIL_UNAVAILABLE, text);
+}
+
+void launch_session_ended(Manager *manager, Session *session)
+{
+	Launch *launch = launch_of(manager, session);
+
+	if (launch)
+		launch_refuse(launch, launch->refusal ? launch->refusal : CS_ERROR_SESSION_DIED,
+			      launch->sentence);
+}
+
+void launch_client_gone(Manager *manager, Client *client)
+{
+	for (Launch *l = manager->launches, *next; l; l = next) {
+		next = l->next;
+		if (l->client != client)
+			continue;
+		/* With the lifeline the terminal is gone; the session knows what to do, and has a time for
+		 * it. */
+		if (l->session && l->session->keeper) {
+			l->lifeline_fd = close_fd(l->lifeline_fd);
+			keeper_stop(l->session->keeper, KEEPER_GRACE_USEC);
+		}
+		launch_free(l);
+	}
+}
+
+void launch_end_all(Manager *manager)
+{
+	while (manager->launches)
+		launch_refuse(manager->launches, CS_ERROR_SHUTTING_DOWN, NULL);
+}

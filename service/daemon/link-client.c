@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/daemon/link-client.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define DRAIN_PACKETS_MAX 16u
+
+typedef struct Question {
+	LinkClient *link;
+	uint32_t serial; /* 0: a free place */
+	LinkTable table; /* LINK_TABLE_MAX: a stop */
+	uint32_t max_rows, total;
+	size_t bytes;
+	LinkCells cells;
+	LinkTableFunction table_function;
+	LinkDoneFunction done_function;
+	void *userdata;
+	sd_event_source *timer;
+} Question;
+
+struct LinkClient {
+	unsigned n_ref;
+	bool over; /* closed() was called, or the owner has freed it */
+	int fd;
+	sd_event *event;
+	sd_event_source *source;
+	const LinkClientEvents *events;
+	void *userdata;
+	uint32_t last_serial;
+	Question questions[LINK_WAITING_MAX];
+};
+
+void link_cells_done(LinkCells *cells)
+{
+	for (size_t i = 0; i < cells->n_rows * cells->n_columns; i++)
+		free(cells->cells[i]);
+	free(cells->cells);
+	*cells = (LinkCells){ 0 };
+}
+
+int link_peer_check(int fd, pid_t pid, uid_t uid)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return -errno;
+	return size == sizeof(peer) && peer.pid == pid && peer.uid == uid ? 0 : -EPERM;
+}
+
+static LinkClient *link_ref(LinkClient *link)
+{
+	link->n_ref++;
+	return link;
+}
+
+static LinkClient *link_unref(LinkClient *link)
+{
+	if (!link || --link->n_ref > 0)
+		return NULL;
+	sd_event_source_disable_unref(link->source);
+	sd_event_unref(link->event);
+	close_fd(link->fd);
+	free(link);
+	return NULL;
+}
+
+DEFINE_CLEANUP(LinkClient, link_unref)
+
+/* Free the question's place first: its function may ask the next one. */
+static void question_answer(Question *question, int result)
+{
+	_cleanup_(link_cells_done) LinkCells cells = question->cells;
+	Question answered = *question;
+
+	sd_event_source_disable_unref(question->timer);
+	*question = (Question){ 0 };
+	if (answered.table_function)
+		answered.table_function(answered.userdata, result, &cells);
+	else if (answered.done_function)
+		answered.done_function(answered.userdata, result);
+}
+
+static void link_end(LinkClient *link, int question_result)
+{
+	link->over = true;
+	link->source = sd_event_source_disable_unref(link->source);
+	link->fd = close_fd(link->fd);
+	for (size_t i = 0; i < LINK_WAITING_MAX; i++)
+		if (link->questions[i].serial != 0)
+			question_answer(&link->questions[i], question_result);
+}
+
+static void link_close(LinkClient *link, int error)
+{
+	if (link->over)
+		return;
+	link_end(link, error < 0 ? error : -ECONNRESET);
+	link->events->closed(link->userdata, error);
+}
+
+LinkClient *link_client_free(LinkClient *link)
+{
+	if (!link)
+		return NULL;
+	link_end(link, -ECANCELED);
+	return link_unref(link);
+}
+
+static Question *question_find(LinkClient *link, uint32_t serial)
+{
+	for (size_t i = 0; serial != 0 && i < LINK_WAITING_MAX; i++)
+		if (link->questions[i].serial == serial)
+			return &link->questions[i];
+	return NULL;
+}
+
+static int link_send(LinkClient *link, const LinkMessage *m)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	size_t size = 0;
+	int r;
+
+	r = link_encode(m, &data, &size, NULL);
+	return r < 0 ? r : packet_send(link->fd, data, size);
+}
+
+static uint32_t next_serial(LinkClient *link)
+{
+	if (++link->last_serial == 0)
+		link->last_serial = 1;
+	return link->last_serial;
+}
+
+static int ask_page(Question *question)
+{
+	LinkMessage m = LINK_MESSAGE_INIT;
+
+	m.kind = LINK_TABLE_GET;
+	m.serial = question->serial;
+	m.table = question->table;
+	m.first = (uint32_t)question->cells.n_rows;
+	return link_send(question->link, &m);
+}
+
+/* Append a page. Return: 1 when the table is whole, 0 when there is more; negative for a peer that lies. */
+static int take_page(Question *question, LinkMessage *m)
+{
+	LinkCells *cells = &question->cells;
+	char **larger;
+
+	if (m->table != question->table || m->first != cells->n_rows || m->total > LINK_ROWS_MAX)
+		return -EBADMSG;
+	if (cells->n_rows > 0 && m->total != question->total)
+		return -EBADMSG;
+	if (m->n_rows > m->total - m->first || (m->n_rows == 0 && m->total > m->first))
+		return -EBADMSG;
+	if (m->total > question->max_rows)
+		return -E2BIG;
+	question->total = m->total;
+	if (m->n_rows == 0)
+		return 1;
+
+	for (uint32_t i = 0; i < m->n_rows; i++)
+		for (size_t c = 0; c < cells->n_columns; c++)
+			question->bytes += strlen(m->rows[i].columns[c] ?: "") + 1;
+	if (question->bytes > LINK_CLIENT_TABLE_BYTES_MAX)
+		return -E2BIG;
+
+	larger = reallocarray(cells->cells, (cells->n_rows + m->n_rows) * cells->n_columns, sizeof(*larger));
+	if (!larger)
+		return -ENOMEM;
+	cells->cells = larger;
+	for (uint32_t i = 0; i < m->n_rows; i++) {
+		for (size_t c = 0; c < cells->n_columns; c++) {
+			char *cell = TAKE_PTR(m->rows[i].columns[c]) ?: strdup("");
+
+			if (!cell) {
+				while (c-- > 0)
+					free(larger[cells->n_rows * cells->n_columns + c]);
+				return -ENOMEM;
+			}
+			larger[cells->n_rows * cells->n_columns + c] = cell;
+		}
+		cells->n_rows++;
+	}
+	return cells->n_rows == m->total;
+}
+
+static int on_table(LinkClient *link, LinkMessage *m)
+{
+	Question *question = question_find(link, m->serial);
+	int r;
+
+	/* An answer that comes too late is no crime; there is a new question at most. */
+	if (!question)
+		return 0;
+	if (question->table == LINK_TABLE_MAX)
+		return -EBADMSG;
+	r = take_page(question, m);
+	if (r == -EBADMSG)
+		return r;
+	if (r == 0)
+		r = ask_page(question) < 0 ? -EAGAIN : 0;
+	if (r != 0)
+		question_answer(question, r < 0 ? r : 0);
+	return 0;
+}
+
+static int on_done(LinkClient *link, const LinkMessage *m)
+{
+	Question *question = question_find(link, m->serial);
+
+	if (!question)
+		return 0;
+	if (question->table != LINK_TABLE_MAX && m->result >= 0)
+		return -EBADMSG;
+	question_answer(question, m->result > 0 ? -EBADMSG : m->result);
+	return 0;
+}
+
+static int link_dispatch(LinkClient *link, LinkMessage *m)
+{
+	switch (m->kind) {
+	case LINK_HELLO:
+	case LINK_STATE:
+	case LINK_STARTED:
+	case LINK_FAILED:
+	case LINK_EXITED:
+		link->events->message(link->userdata, m);
+		return 0;
+	case LINK_TABLE:
+		return on_table(link, m);
+	case LINK_DONE:
+		return on_done(link, m);
+	case LINK_STOP:
+	case LINK_TABLE_GET:
+	case LINK_KIND_MAX:
+		break;
+	}
+	return -EBADMSG;
+}
+
+/* Return: 1 after a packet, 0 when nothing waits; the link may be over afterwards. */
+static int link_read(LinkClient *link)
+{
+	_cleanup_(link_message_done) LinkMessage m = LINK_MESSAGE_INIT;
+	_cleanup_free_ uint8_t *buffer = malloc(LINK_PACKET_MAX);
+	ssize_t n;
+	int r;
+
+	if (!buffer) {
+		link_close(link, -ENOMEM);
+		return 0;
+	}
+	n = packet_receive(link->fd, buffer, LINK_PACKET_MAX);
+	if (n == -EAGAIN || n == -EINTR)
+		return 0;
+	if (n <= 0) {
+		link_close(link, n == -EMSGSIZE ? -EBADMSG : (int)n);
+		return 0;
+	}
+	r = link_decode(buffer, (size_t)n, &m);
+	if (r >= 0)
+		r = link_dispatch(link, &m);
+	if (r < 0)
+		link_close(link, r);
+	return 1;
+}
+
+static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	_cleanup_(link_unrefp) LinkClient *link = link_ref(userdata);
+
+	(void)link_read(link);
+	return 0;
+}
+
+void link_client_drain(LinkClient *link)
+{
+	_cleanup_(link_unrefp) LinkClient *kept = link_ref(link);
+
+	for (unsigned i = 0; i < DRAIN_PACKETS_MAX && !kept->over; i++)
+		if (link_read(kept) == 0)
+			break;
+}
+
+static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	Question *question = userdata;
+	_cleanup_(link_unrefp) LinkClient *link = link_ref(question->link);
+
+	question_answer(question, -ETIMEDOUT);
+	return 0;
+}
+
+static int question_open(LinkClient *link, Question **ret)
+{
+	Question *question = NULL;
+	int r;
+
+	if (link->over)
+		return -ENOTCONN;
+	for (size_t i = 0; i < LINK_WAITING_MAX && !question; i++)
+		if (link->questions[i].serial == 0)
+			question = &link->questions[i];
+	if (!question)
+		return -EBUSY;
+	*question = (Question){ .link = link, .serial = next_serial(link), .table = LINK_TABLE_MAX };
+	r = sd_event_add_time_relative(link->event, &question->timer, CLOCK_MONOTONIC, LINK_ANSWER_USEC,
+				       20 * USEC_PER_MSEC, on_timeout, question);
+	if (r < 0) {
+		*question = (Question){ 0 };
+		return r;
+	}
+	*ret = question;
+	return 0;
+}
+
+static int question_sent(Question *question, int r)
+{
+	if (r < 0) {
+		sd_event_source_disable_unref(question->timer);
+		*question = (Question){ 0 };
+	}
+	return r < 0 ? r : 0;
+}
+
+int link_client_get_table(LinkClient *link, LinkTable table, uint32_t max_rows, LinkTableFunction function,
+			  void *userdata)
+{
+	Question *question;
+	int r;
+
+	r = question_open(link, &question);
+	if (r < 0)
+		return r;
+	question->table = table;
+	question->max_rows = max_rows;
+	question->cells.n_columns = link_table_columns(table);
+	question->table_function = function;
+	question->userdata = userdata;
+	return question_sent(question, ask_page(question));
+}
+
+int link_client_stop(LinkClient *link, uint64_t grace_usec, LinkDoneFunction function, void *userdata)
+{
+	LinkMessage m = LINK_MESSAGE_INIT;
+	Question *question;
+	int r;
+
+	r = question_open(link, &question);
+	if (r < 0)
+		return r;
+	question->done_function = function;
+	question->userdata = userdata;
+	m.kind = LINK_STOP;
+	m.serial = question->serial;
+	m.usec = grace_usec;
+	return question_sent(question, link_send(link, &m));
+}
+
+int link_client_new(sd_event *event, int fd, const LinkClientEvents *events, void *userdata, LinkClient **ret)
+{
+	_cleanup_(link_unrefp) LinkClient *link = calloc(1, sizeof(*link));
+	int r;
+
+	if (!link) {
+		close_fd(fd);
+		return -ENOMEM;
+	}
+	link->n_ref = 1;
+	link->fd = fd;
+	link->event = sd_event_ref(event);
+	link->events = events;
+	link->userdata = userdata;
+	r = sd_event_add_io(event, &link->source, fd, EPOLLIN, on_readable, link);
+	if (r < 0)
+		return r;
+	r = sd_event_source_set_ratelimit(link->source, USEC_PER_SEC, LINK_CLIENT_PACKETS_MAX);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(link);
+	return 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The service's end of a link. The other end belongs to its user, who may make it say anything: packets and
+ * tables are bounded, answers have a time limit, and whoever breaks the protocol is cut off. What comes out
+ * of here is a statement of that session about itself.
+ */
+
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "dbus/base.h"
+#include "service/link/link.h"
+
+/* Packets of one session in a second; more have to wait. */
+#define LINK_CLIENT_PACKETS_MAX 200u
+/* Of one whole table. */
+#define LINK_CLIENT_TABLE_BYTES_MAX (1u << 20)
+
+typedef struct LinkClient LinkClient;
+
+/* A table in row-major order, link_table_columns() cells a row; none is NULL. */
+typedef struct LinkCells {
+	size_t n_columns, n_rows;
+	char **cells;
+} LinkCells;
+
+void link_cells_done(LinkCells *cells);
+
+typedef struct LinkClientEvents {
+	/* HELLO, STATE, STARTED, FAILED or EXITED has come. */
+	void (*message)(void *userdata, const LinkMessage *m);
+	/*
+	 * The link is over: error is 0 for its end, -EBADMSG for a broken protocol, or another errno. Called
+	 * once, after every question was answered with an error. The link stays to be freed.
+	 */
+	void (*closed)(void *userdata, int error);
+} LinkClientEvents;
+
+/* Takes fd, a connected SOCK_SEQPACKET socket. Return: 0 or a negative errno (fd is closed then). */
+int link_client_new(sd_event *event, int fd, const LinkClientEvents *events, void *userdata,
+		    LinkClient **ret);
+/* Questions still open are answered with -ECANCELED. */
+LinkClient *link_client_free(LinkClient *link);
+
+/*
+ * Who listens at the other end of a connected socket: unix(7), SO_PEERCRED names who called listen(2).
+ * Return: 0, or -EPERM when it is not exactly this process of this user.
+ */
+int link_peer_check(int fd, pid_t pid, uid_t uid);
+
+/*
+ * Ask for a whole table. function is called once, later: result 0 and the cells, which it may take;
+ * -ETIMEDOUT after LINK_ANSWER_USEC; -E2BIG above max_rows or LINK_CLIENT_TABLE_BYTES_MAX; others. Return: 0;
+ * -EBUSY with LINK_WAITING_MAX questions open; -ENOTCONN; -EAGAIN when the session does not read.
+ */
+typedef void (*LinkTableFunction)(void *userdata, int result, LinkCells *cells);
+int link_client_get_table(LinkClient *link, LinkTable table, uint32_t max_rows, LinkTableFunction function,
+			  void *userdata);
+/* Ask it to end. As above. */
+typedef void (*LinkDoneFunction)(void *userdata, int result);
+int link_client_stop(LinkClient *link, uint64_t grace_usec, LinkDoneFunction function, void *userdata);
+
+/* Read what is waiting, for a session whose process has just ended. */
+void link_client_drain(LinkClient *link);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "dbus/names.h"
+#include "service/daemon/log.h"
+#include "service/daemon/manager.h"
+#include "service/daemon/run-dir.h"
+
+/* D-Bus specification, "Well-known Message Bus Instances"; never from the environment. */
+#define BUS_ADDRESS "unix:path=/run/dbus/system_bus_socket"
+
+static int prepare_process(void)
+{
+	sigset_t mask;
+	int fd;
+
+	if (clearenv() != 0)
+		return -ENOMEM;
+	/* A new descriptor must never become one of these. */
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd < 0)
+			return -errno;
+	} while (fd <= STDERR_FILENO);
+	(void)close(fd);
+	umask(022);
+	if (chdir("/") < 0)
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	return sigprocmask(SIG_BLOCK, &mask, NULL) < 0 ? -errno : 0;
+}
+
+static int open_bus(sd_event *event, sd_bus **ret)
+{
+	sd_bus *bus = NULL;
+	int r;
+
+	r = sd_bus_new(&bus);
+	if (r >= 0)
+		r = sd_bus_set_address(bus, BUS_ADDRESS);
+	if (r >= 0)
+		r = sd_bus_set_bus_client(bus, true);
+	if (r >= 0)
+		r = sd_bus_negotiate_fds(bus, true);
+	if (r >= 0)
+		r = sd_bus_start(bus);
+	if (r >= 0)
+		r = sd_bus_attach_event(bus, event, SD_EVENT_PRIORITY_NORMAL);
+	/* Without the bus there is nobody to serve; the sessions go on, and the next service finds them. */
+	if (r >= 0)
+		r = sd_bus_set_exit_on_disconnect(bus, true);
+	if (r < 0) {
+		sd_bus_close_unref(bus);
+		return r;
+	}
+	*ret = bus;
+	return 0;
+}
+
+static int run(void)
+{
+	_cleanup_(manager_freep) Manager *manager = NULL;
+	_cleanup_free_ char *problem = NULL;
+	sd_event *event = NULL;
+	sd_bus *bus = NULL;
+	int r;
+
+	if (geteuid() != 0) {
+		log_line("only root can run the service");
+		return -EPERM;
+	}
+	r = prepare_process();
+	if (r >= 0)
+		r = run_dir_prepare(&problem);
+	if (r < 0) {
+		log_line("%s", problem ? problem : strerror(-r));
+		return r;
+	}
+	r = sd_event_new(&event);
+	if (r >= 0)
+		r = open_bus(event, &bus);
+	if (r >= 0)
+		r = manager_new(event, bus, &manager);
+	if (r >= 0)
+		r = manager_run(manager);
+	if (r >= 0)
+		r = sd_event_loop(event);
+	if (r < 0)
+		log_line("the service cannot run: %s", strerror(-r));
+	manager = manager_free(manager);
+	sd_bus_flush_close_unref(bus);
+	sd_event_unref(event);
+	return r;
+}
+
+int main(void)
+{
+	int r = run();
+
+	return r < 0 ? 1 : r;
+}

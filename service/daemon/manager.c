@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * THE END OF THE SERVICE, when nobody needs it: the name is released first, and only the answer to that ends
+ * the loop. The bus answers in order, so whatever was sent to the name before has been handled by then; what
+ * is sent afterwards starts a new service. If something came in between, the name is taken back.
+ */
+#include "service/daemon/manager.h"
+
+#include <assert.h>
+#include <signal.h>
+
+#include "dbus/names.h"
+#include "dbus/wire.h"
+#include "service/daemon/adopt.h"
+#include "service/daemon/launch.h"
+#include "service/daemon/log.h"
+#include "service/daemon/manager-bus.h"
+#include "service/daemon/session-bus.h"
+
+#define STOPS_MAX 256u
+#define STOPS_OF_USER_MAX 64u
+#define RELEASE_USEC (2 * USEC_PER_SEC)
+
+/* A call that waits for the end of a session. */
+struct Stop {
+	Manager *manager;
+	Client *client;
+	sd_bus_message *call;
+	char id[CS_ID_LENGTH + 1];
+	uint64_t grace_usec;
+	AuthQuery *query; /* until somebody has decided */
+	Stop *next;
+};
+
+static void stop_free(Stop *stop)
+{
+	for (Stop **s = &stop->manager->stops; *s; s = &(*s)->next)
+		if (*s == stop) {
+			*s = stop->next;
+			break;
+		}
+	auth_query_cancel(stop->query);
+	client_unref(stop->client);
+	sd_bus_message_unref(stop->call);
+	free(stop);
+}
+
+static void stop_refuse(Stop *stop, const char *name, const char *sentence)
+{
+	(void)sd_bus_reply_method_errorf(stop->call, name, "%s", sentence);
+	stop_free(stop);
+}
+
+static void stop_go(Stop *stop)
+{
+	Session *session = registry_find(stop->manager->registry, stop->id);
+
+	/* It may have ended while somebody typed a password: that is what was wanted. */
+	if (!session || !session->keeper) {
+		(void)sd_bus_reply_method_return(stop->call, NULL);
+		stop_free(stop);
+		return;
+	}
+	log_line("session %s is stopped by uid %u", session->id, stop->client->uid);
+	keeper_stop(session->keeper, stop->grace_usec);
+}
+
+static void on_stop_decided(void *userdata, int result, const char *reason)
+{
+	Stop *stop = userdata;
+
+	stop->query = NULL;
+	if (result < 0)
+		stop_refuse(stop, CS_ERROR_NOT_AUTHORIZED, reason);
+	else
+		stop_go(stop);
+}
+
+static size_t stops_count(const Manager *manager, uid_t uid, size_t *ret_all)
+{
+	size_t n = 0, all = 0;
+
+	for (const Stop *s = manager->stops; s; s = s->next, all++)
+		n += s->client->uid == uid;
+	*ret_all = all;
+	return n;
+}
+
+int manager_stop(Manager *manager, Client *client, sd_bus_message *call, const char *id, uint64_t grace_usec,
+		 const char *action, sd_bus_error *reterr)
+{
+	Session *session = registry_find(manager->registry, id);
+	size_t all;
+	Stop *stop;
+	int r;
+
+	if (!session)
+		return sd_bus_error_setf(
+			reterr, CS_ERROR_NO_SUCH_SESSION,
+			"There is no session '%.64s'; 'claude-sandbox sessions' lists yours.", id);
+	if (stops_count(manager, client->uid, &all) >= STOPS_OF_USER_MAX || all >= STOPS_MAX)
+		return sd_bus_error_setf(reterr, CS_ERROR_LIMITS_EXCEEDED,
+					 "Too many calls wait for sessions to end; try again later.");
+	stop = calloc(1, sizeof(*stop));
+	if (!stop)
+		return -ENOMEM;
+	*stop = (Stop){
+		.manager = manager,
+		.client = client_ref(client),
+		.call = sd_bus_message_ref(call),
+		.grace_usec = grace_usec,
+		.next = manager->stops,
+	};
+	memcpy(stop->id, session->id, sizeof(stop->id));
+	manager->stops = stop;
+
+	r = 1;
+	if (!session_visible(session, client->uid))
+		r = auth_ask(manager->auth, client, call, action, NULL, on_stop_decided, stop, &stop->query);
+	if (r < 0) {
+		stop_free(stop);
+		return r;
+	}
+	if (r > 0)
+		stop_go(stop);
+	return 1;
+}
+
+static void on_session_changed(void *userdata, Session *session, unsigned changes)
+{
+	Manager *manager = userdata;
+
+	signals_session_changed(&manager->signals, session, changes);
+}
+
+static void on_session_started(void *userdata, Session *session)
+{
+	launch_session_started(userdata, session);
+}
+
+static void on_session_failed(void *userdata, Session *session, const char *error, const char *text)
+{
+	launch_session_failed(userdata, session, error, text);
+}
+
+static void on_session_ended(void *userdata, Session *session)
+{
+	Manager *manager = userdata;
+
+	launch_session_ended(manager, session);
+	if (session->exit_status == EXIT_STATUS_UNKNOWN)
+		log_line("session %s has ended", session->id);
+	else
+		log_line("session %s has ended: status 0x%04x", session->id, (unsigned)session->exit_status);
+
+	/* The signal tells of an object that is no longer there, and of a count without it. */
+	keeper_free(session->keeper);
+	registry_unlink(session);
+	signals_session(&manager->signals, session, false);
+
+	for (Stop *stop = manager->stops, *next; stop; stop = next) {
+		next = stop->next;
+		if (!streq(stop->id, session->id) || stop->query)
+			continue;
+		(void)sd_bus_reply_method_return(stop->call, NULL);
+		stop_free(stop);
+	}
+	session_free(session);
+}
+
+const KeeperEvents manager_keeper_events = {
+	.changed = on_session_changed,
+	.started = on_session_started,
+	.failed = on_session_failed,
+	.ended = on_session_ended,
+};
+
+static void on_client_gone(void *userdata, Client *client)
+{
+	Manager *manager = userdata;
+
+	launch_client_gone(manager, client);
+	for (Stop *stop = manager->stops, *next; stop; stop = next) {
+		next = stop->next;
+		if (stop->client == client)
+			stop_free(stop);
+	}
+}
+
+static bool manager_busy(const Manager *manager)
+{
+	if (registry_first(manager->registry) || manager->launches || manager->stops)
+		return true;
+	if (clients_hold(manager->clients))
+		return true;
+	for (Client *c = clients_first(manager->clients); c; c = c->next)
+		if (c->subscribed)
+			return true;
+	return false;
+}
+
+static int on_named(sd_bus_message *reply, void *userdata, sd_bus_error *reterr);
+
+static int on_released(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
+{
+	Manager *manager = userdata;
+	int r;
+
+	if (!manager->stopping && manager_busy(manager)) {
+		r = sd_bus_request_name_async(manager->bus, NULL, CS_BUS_NAME, 0, on_named, manager);
+		if (r >= 0)
+			return 0;
+		log_line("the name cannot be taken back: %s", strerror(-r));
+	}
+	return sd_event_exit(manager->event, 0);
+}
+
+static int on_late(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	return sd_event_exit(sd_event_source_get_event(source), 0);
+}
+
+static void manager_release(Manager *manager)
+{
+	int r;
+
+	manager->named = false;
+	(void)sd_event_source_set_enabled(manager->idle, SD_EVENT_OFF);
+	r = sd_bus_release_name_async(manager->bus, NULL, CS_BUS_NAME, on_released, manager);
+	if (r < 0)
+		(void)sd_event_exit(manager->event, 0);
+}
+
+static int on_idle(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	Manager *manager = userdata;
+
+	if (manager->named && !manager_busy(manager))
+		manager_release(manager);
+	return 0;
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+	Manager *manager = userdata;
+
+	if (manager->stopping)
+		return sd_event_exit(manager->event, 0);
+	manager->stopping = true;
+	launch_end_all(manager);
+	while (manager->stops)
+		stop_refuse(manager->stops, CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again.");
+	(void)sd_event_add_time_relative(manager->event, &manager->late, CLOCK_MONOTONIC, RELEASE_USEC, 0,
+					 on_late, manager);
+	manager_release(manager);
+	return 0;
+}
+
+void manager_touch(Manager *manager)
+{
+	if (manager->named)
+		(void)sd_event_source_set_time_relative(manager->idle, MANAGER_IDLE_USEC);
+}
+
+/* After whatever has happened: does the time of idleness run? */
+static int after_event(sd_event_source *source, void *userdata)
+{
+	Manager *manager = userdata;
+	bool idle = manager->named && !manager_busy(manager);
+	int enabled = SD_EVENT_OFF;
+
+	(void)sd_event_source_get_enabled(manager->idle, &enabled);
+	if (idle == (enabled != SD_EVENT_OFF))
+		return 0;
+	if (idle)
+		(void)sd_event_source_set_time_relative(manager->idle, MANAGER_IDLE_USEC);
+	return sd_event_source_set_enabled(manager->idle, idle ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+}
+
+static int on_named(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
+{
+	Manager *manager = userdata;
+	const sd_bus_error *error = sd_bus_message_get_error(reply);
+	uint32_t result = 0;
+
+	/* D-Bus specification, RequestName: 1 is the primary owner, 4 already was. */
+	if (!error && sd_bus_message_read(reply, "u", &result) >= 0 && (result == 1 || result == 4)) {
+		if (!manager->named) {
+			manager->named = true;
+			adopt_sessions(manager);
+		}
+		return 0;
+	}
+	if (error) {
+		log_line("the bus does not give us the name %s: %s", CS_BUS_NAME,
+			 error->message ? error->message : error->name);
+		return sd_event_exit(manager->event, 1);
+	}
+	/* Another service was faster; it serves whoever calls. */
+	log_line("the name %s has an owner already", CS_BUS_NAME);
+	return sd_event_exit(manager->event, 0);
+}
+
+int manager_run(Manager *manager)
+{
+	return sd_bus_request_name_async(manager->bus, NULL, CS_BUS_NAME, 0, on_named, manager);
+}
+
+static int manager_attach(Manager *manager)
+{
+	sd_event *event = manager->event;
+	int r;
+
+	r = clients_new(manager->bus, on_client_gone, manager, &manager->clients);
+	if (r >= 0)
+		r = auth_new(manager->bus, &manager->auth);
+	if (r >= 0)
+		r = users_new(&manager->users);
+	if (r >= 0)
+		r = cgroups_new(event, &manager->cgroups);
+	if (r < 0)
+		return r;
+	manager->signals =
+		(Signals){ .bus = manager->bus, .clients = manager->clients, .registry = manager->registry };
+
+	r = sd_event_add_signal(event, &manager->terminate, SIGTERM, on_signal, manager);
+	if (r >= 0)
+		r = sd_event_add_signal(event, &manager->interrupt, SIGINT, on_signal, manager);
+	if (r >= 0)
+		r = sd_event_add_time_relative(event, &manager->idle, CLOCK_MONOTONIC, MANAGER_IDLE_USEC,
+					       USEC_PER_SEC, on_idle, manager);
+	if (r >= 0)
+		r = sd_event_add_post(event, &manager->after, after_event, manager);
+	if (r >= 0)
+		r = manager_bus_register(manager);
+	if (r >= 0)
+		r = session_bus_register(manager);
+	return r;
+}
+
+int manager_new(sd_event *event, sd_bus *bus, Manager **ret)
+{
+	_cleanup_(manager_freep) Manager *manager = calloc(1, sizeof(*manager));
+	int r;
+
+	if (!manager)
+		return -ENOMEM;
+	manager->event = sd_event_ref(event);
+	manager->bus = sd_bus_ref(bus);
+	r = registry_new(&manager->registry);
+	if (r >= 0)
+		r = manager_attach(manager);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(manager);
+	return 0;
+}
+
+Manager *manager_free(Manager *manager)
+{
+	if (!manager)
+		return NULL;
+	manager->stopping = true;
+	if (manager->clients)
+		launch_end_all(manager);
+	while (manager->stops)
+		stop_refuse(manager->stops, CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again.");
+	clients_free(manager->clients);
+	auth_free(manager->auth);
+	for (Session *s = manager->registry ? registry_first(manager->registry) : NULL; s; s = s->next)
+		keeper_free(s->keeper);
+	registry_free(manager->registry);
+	cgroups_free(manager->cgroups);
+	users_free(manager->users);
+	sd_event_source_disable_unref(manager->idle);
+	sd_event_source_disable_unref(manager->after);
+	sd_event_source_disable_unref(manager->late);
+	sd_event_source_disable_unref(manager->terminate);
+	sd_event_source_disable_unref(manager->interrupt);
+	sd_bus_unref(manager->bus);
+	sd_event_unref(manager->event);
+	free(manager);
+	return NULL;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What the service has, and what it decides about it. It speaks through manager-bus and session-bus. */
+
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include "dbus/base.h"
+#include "service/daemon/auth.h"
+#include "service/daemon/cgroup.h"
+#include "service/daemon/client.h"
+#include "service/daemon/keeper.h"
+#include "service/daemon/registry.h"
+#include "service/daemon/signals.h"
+#include "service/daemon/users.h"
+
+/* Without session, subscriber or request. */
+#define MANAGER_IDLE_USEC (30 * USEC_PER_SEC)
+
+typedef struct Launch Launch;
+typedef struct Stop Stop;
+
+typedef struct Manager {
+	sd_event *event;
+	sd_bus *bus;
+	Registry *registry;
+	Clients *clients;
+	Auth *auth;
+	Users *users;
+	Cgroups *cgroups;
+	Signals signals;
+	Launch *launches; /* not answered yet */
+	Stop *stops;      /* likewise */
+	bool stopping;    /* the service ends; nothing new begins */
+	bool named;       /* it has its name and is at work */
+	sd_event_source *idle, *after, *late, *terminate, *interrupt;
+} Manager;
+
+/* bus is attached to event and started. Return: 0 or a negative errno. */
+int manager_new(sd_event *event, sd_bus *bus, Manager **ret);
+Manager *manager_free(Manager *manager);
+DEFINE_CLEANUP(Manager, manager_free)
+
+/* Ask for the name; sessions of an earlier service are taken over when it is ours. Return: 0 or a negative
+ * errno. */
+int manager_run(Manager *manager);
+/* Somebody wants something: the time of idleness begins anew. */
+void manager_touch(Manager *manager);
+
+/* The keeper's events of every session, for launch and adopt. */
+extern const KeeperEvents manager_keeper_events;
+
+/*
+ * Stop a session, as the sender of call wants it; call is answered when the session has ended, or refused.
+ * Return: 1 when the answer comes later, or a negative errno with *reterr.
+ */
+int manager_stop(Manager *manager, Client *client, sd_bus_message *call, const char *id, uint64_t grace_usec,
+		 const char *action, sd_bus_error *reterr);

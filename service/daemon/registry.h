@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Every session that the service knows, and who may see it. Data only: nothing here acts. */
+
+#include <sys/types.h>
+
+#include "dbus/base.h"
+#include "dbus/names.h"
+#include "service/daemon/link-client.h"
+
+typedef struct Registry Registry;
+
+typedef struct Session {
+	Registry *registry;
+	char id[CS_ID_LENGTH + 1];
+	char *path; /* of its bus object */
+	char *agent, *user, *workspace;
+	uid_t uid;
+	uint64_t started_usec; /* CLOCK_REALTIME */
+
+	/* Its own statements */
+	SessionState state;
+	uint32_t leader;
+	bool jailed;
+	int exit_status;
+	LinkCells warnings, posture;
+
+	/* Its process, `session` */
+	pid_t pid;
+	int pidfd;
+	bool cgroup;
+
+	struct Keeper *keeper; /* what watches and ends it */
+	struct Session *next;
+} Session;
+
+#define EXIT_STATUS_UNKNOWN (-1)
+
+int registry_new(Registry **ret);
+/* Frees what is left. */
+Registry *registry_free(Registry *registry);
+DEFINE_CLEANUP(Registry, registry_free)
+
+/* Strings are copied. Return: 0; -EEXIST for an id that is taken; -ENOMEM. */
+int registry_add(Registry *registry, const char *id, const char *agent, const char *user, uid_t uid,
+		 const char *workspace, uint64_t started_usec, Session **ret);
+/* Nobody finds it any more; it is to be freed. */
+void registry_unlink(Session *session);
+/* Return: NULL. */
+Session *session_free(Session *session);
+Session *registry_first(Registry *registry);
+Session *registry_find(Registry *registry, const char *id);
+size_t registry_count(Registry *registry);
+size_t registry_count_of(Registry *registry, uid_t uid);
+
+/* May this user see it: their own, and root every one. */
+bool session_visible(const Session *session, uid_t uid);
+
+/* A fresh random id. Return: 0 or a negative errno of getrandom(2). */
+int session_id_make(char ret[static CS_ID_LENGTH + 1]);

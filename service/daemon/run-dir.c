@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/daemon/run-dir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "dbus/names.h"
+
+#define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+/*
+ * Make name below parent_fd, or take the one that is there if uid owns it; then give it mode. path is for
+ * messages. Return: its descriptor, or a negative errno with *ret_problem.
+ */
+static int directory_make(int parent_fd, const char *name, const char *path, uid_t uid, gid_t gid,
+			  mode_t mode, char **ret_problem)
+{
+	_cleanup_close_ int fd = FD_NONE;
+	bool made = false;
+	struct stat st;
+
+	if (mkdirat(parent_fd, name, 0700) == 0)
+		made = true;
+	else if (errno != EEXIST)
+		return refuse(ret_problem, -errno, "%s cannot be made: %s", path, strerror(errno));
+
+	fd = openat(parent_fd, name, DIRECTORY_FLAGS);
+	if (fd < 0) {
+		int r = errno == ELOOP || errno == ENOTDIR ? -EPERM : -errno;
+
+		fd = FD_NONE;
+		return refuse(ret_problem, r, "%s cannot be used: %s; remove what is there", path,
+			      r == -EPERM ? "it is not a directory" : strerror(-r));
+	}
+	/* root alone writes the parent, so this is the very directory that was just made */
+	if (made && (uid != 0 || gid != 0) && fchown(fd, uid, gid) < 0)
+		return refuse(ret_problem, -errno, "%s cannot be given to uid %u: %s", path, uid,
+			      strerror(errno));
+	if (fstat(fd, &st) < 0)
+		return refuse(ret_problem, -errno, "%s cannot be examined: %s", path, strerror(errno));
+	if (st.st_uid != uid)
+		return refuse(ret_problem, -EPERM, "%s belongs to uid %u instead of %u; remove it", path,
+			      st.st_uid, uid);
+	if ((st.st_mode & 07777) != mode && fchmod(fd, mode) < 0)
+		return refuse(ret_problem, -errno, "%s cannot be given mode %04o: %s", path, mode,
+			      strerror(errno));
+	return TAKE_FD(fd);
+}
+
+static int directory_open(const char *path)
+{
+	int fd = open(path, DIRECTORY_FLAGS);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* A directory whose parent only root writes, or which is sticky and then checked for its owner. */
+static int root_directory(const char *path, mode_t mode, char **ret_problem)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *parent = strndup(path, (size_t)(slash - path));
+	_cleanup_close_ int parent_fd = FD_NONE;
+
+	if (!parent)
+		return -ENOMEM;
+	parent_fd = directory_open(parent);
+	if (parent_fd < 0)
+		return refuse(ret_problem, parent_fd, "%s cannot be opened: %s", parent,
+			      strerror(-parent_fd));
+	return directory_make(parent_fd, slash + 1, path, 0, 0, mode, ret_problem);
+}
+
+int run_dir_prepare(char **ret_problem)
+{
+	static const struct {
+		const char *path;
+		mode_t mode;
+	} directories[] = {
+		{ CS_RUN_DIR, 0755 },
+		{ CS_SESSIONS_DIR, 0711 },
+		{ CS_RUN_DIR "/users", 0711 },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(directories); i++) {
+		int fd = root_directory(directories[i].path, directories[i].mode, ret_problem);
+
+		if (fd < 0)
+			return fd;
+		close_fd(fd);
+	}
+	return 0;
+}
+
+/* As directory_make() for a user's directory below one of ours. Return: its descriptor, or a negative errno.
+ */
+static int user_directory(int parent_fd, const char *parent, uid_t user, uid_t uid, gid_t gid, mode_t mode,
+			  char **ret_problem)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "%s/%u", parent, user) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	return directory_make(parent_fd, path + strlen(parent) + 1, path, uid, gid, mode, ret_problem);
+}
+
+int run_dir_make_user(uid_t uid, gid_t gid, char **ret_problem)
+{
+	_cleanup_close_ int users_fd = FD_NONE, fd = FD_NONE, guard_fd = FD_NONE;
+
+	users_fd = directory_open(CS_RUN_DIR "/users");
+	if (users_fd < 0)
+		return refuse(ret_problem, users_fd, "%s cannot be opened: %s", CS_RUN_DIR "/users",
+			      strerror(-users_fd));
+	fd = user_directory(users_fd, CS_RUN_DIR "/users", uid, 0, 0, 0711, ret_problem);
+	if (fd < 0)
+		return fd;
+	guard_fd = openat(fd, "guard", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (guard_fd < 0 || fchown(guard_fd, uid, gid) < 0)
+		return refuse(ret_problem, -errno, "%s/users/%u/guard cannot be made: %s", CS_RUN_DIR, uid,
+			      strerror(errno));
+	return 0;
+}
+
+int run_dir_make_temp(uid_t uid, gid_t gid, char **ret_problem)
+{
+	_cleanup_close_ int root_fd = FD_NONE, fd = FD_NONE;
+
+	root_fd = root_directory(CS_TEMP_ROOT, 0711, ret_problem);
+	if (root_fd < 0)
+		return root_fd;
+	fd = user_directory(root_fd, CS_TEMP_ROOT, uid, uid, gid, 0700, ret_problem);
+	return fd < 0 ? fd : 0;
+}
+
+static int session_directory_open(const char *id)
+{
+	_cleanup_close_ int fd = FD_NONE;
+	_cleanup_free_ char *path = NULL;
+	struct stat st;
+
+	if (asprintf(&path, CS_SESSIONS_DIR "/%s", id) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	fd = directory_open(path);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != 0 || (st.st_mode & 022))
+		return -EBADMSG;
+	return TAKE_FD(fd);
+}
+
+int run_dir_make_session(const char *id)
+{
+	_cleanup_close_ int sessions_fd = FD_NONE, fd = FD_NONE;
+
+	sessions_fd = directory_open(CS_SESSIONS_DIR);
+	if (sessions_fd < 0)
+		return sessions_fd;
+	if (mkdirat(sessions_fd, id, 0700) < 0)
+		return -errno;
+	fd = openat(sessions_fd, id, DIRECTORY_FLAGS);
+	if (fd < 0 || fchmod(fd, 0711) < 0) {
+		int r = -errno;
+
+		(void)unlinkat(sessions_fd, id, AT_REMOVEDIR);
+		return r;
+	}
+	return 0;
+}
+
+static int link_address(const char *id, struct sockaddr_un *ret, socklen_t *ret_size)
+{
+	int n;
+
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	n = snprintf(ret->sun_path, sizeof(ret->sun_path), CS_SESSIONS_DIR "/%s/" RUN_DIR_LINK, id);
+	if (n < 0 || (size_t)n >= sizeof(ret->sun_path))
+		return -ENAMETOOLONG;
+	*ret_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n + 1);
+	return 0;
+}
+
+int run_dir_bind_link(const char *id)
+{
+	_cleanup_close_ int fd = FD_NONE;
+	struct sockaddr_un address;
+	socklen_t size;
+	mode_t before;
+	int r;
+
+	r = link_address(id, &address, &size);
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	/* unix(7): the socket's file takes the umask; connecting needs to write it. */
+	before = umask(0177);
+	r = bind(fd, (struct sockaddr *)&address, size) < 0 ? -errno : 0;
+	umask(before);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+int run_dir_connect_link(const char *id)
+{
+	_cleanup_close_ int fd = FD_NONE;
+	struct sockaddr_un address;
+	socklen_t size;
+	int r;
+
+	r = link_address(id, &address, &size);
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, size) < 0)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+static int write_all(int fd, const uint8_t *data, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = write(fd, data, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+int run_dir_write_record(const char *id, const Record *record)
+{
+	_cleanup_close_ int directory_fd = FD_NONE, fd = FD_NONE;
+	_cleanup_free_ uint8_t *data = NULL;
+	size_t size = 0;
+	int r;
+
+	r = record_encode(record, &data, &size);
+	if (r < 0)
+		return r;
+	directory_fd = session_directory_open(id);
+	if (directory_fd < 0)
+		return directory_fd;
+	fd = openat(directory_fd, RUN_DIR_RECORD ".new",
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, data, size);
+	if (r >= 0 && renameat(directory_fd, RUN_DIR_RECORD ".new", directory_fd, RUN_DIR_RECORD) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(directory_fd, RUN_DIR_RECORD ".new", 0);
+	return r;
+}
+
+int run_dir_read_record(const char *id, Record *ret)
+{
+	_cleanup_(record_done) Record record = { 0 };
+	_cleanup_close_ int directory_fd = FD_NONE, fd = FD_NONE;
+	_cleanup_free_ uint8_t *data = NULL;
+	struct stat st;
+	ssize_t n;
+	int r;
+
+	directory_fd = session_directory_open(id);
+	if (directory_fd < 0)
+		return directory_fd;
+	fd = openat(directory_fd, RUN_DIR_RECORD, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != 0 || (st.st_mode & 077))
+		return -EBADMSG;
+	data = malloc(RECORD_BYTES_MAX + 1);
+	if (!data)
+		return -ENOMEM;
+	n = read(fd, data, RECORD_BYTES_MAX + 1);
+	if (n < 0)
+		return -errno;
+	r = record_decode(data, (size_t)n, &record);
+	if (r < 0)
+		return r;
+	if (!streq(record.id, id))
+		return -EBADMSG;
+	*ret = record;
+	record = (Record){ 0 };
+	return 0;
+}
+
+int run_dir_remove_session(const char *id)
+{
+	static const char *const files[] = { RUN_DIR_LINK, RUN_DIR_RECORD, RUN_DIR_RECORD ".new" };
+	_cleanup_close_ int sessions_fd = FD_NONE, fd = FD_NONE;
+
+	sessions_fd = directory_open(CS_SESSIONS_DIR);
+	if (sessions_fd < 0)
+		return sessions_fd;
+	fd = openat(sessions_fd, id, DIRECTORY_FLAGS);
+	if (fd < 0)
+		return -errno;
+	for (size_t i = 0; i < ELEMENTSOF(files); i++)
+		if (unlinkat(fd, files[i], 0) < 0 && errno != ENOENT)
+			return -errno;
+	return unlinkat(sessions_fd, id, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+int run_dir_each_session(void (*each)(void *userdata, const char *id), void *userdata)
+{
+	struct dirent *entry;
+	DIR *directory;
+
+	directory = opendir(CS_SESSIONS_DIR);
+	if (!directory)
+		return -errno;
+	while ((entry = readdir(directory)))
+		if (session_id_valid(entry->d_name))
+			each(userdata, entry->d_name);
+	closedir(directory);
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The service's places below /run and /var/tmp. Every one is made or checked through descriptors, links are
+ * never followed, and a directory that somebody else made is refused, never repaired.
+ */
+
+#include <sys/types.h>
+
+#include "dbus/base.h"
+#include "service/daemon/record.h"
+
+/* The socket's and the record's names in a session's directory. */
+#define RUN_DIR_LINK "link"
+#define RUN_DIR_RECORD "record"
+
+/*
+ * Make CS_RUN_DIR (0755), CS_SESSIONS_DIR (0711) and CS_RUN_DIR/users (0711), root's. Return: 0, or a
+ * negative errno with *ret_problem.
+ */
+int run_dir_prepare(char **ret_problem);
+/*
+ * Make what a user's sessions share: CS_RUN_DIR/users/UID (root's, 0711) with the lock file "guard" (the
+ * user's, 0600). Return: 0, or a negative errno with *ret_problem.
+ */
+int run_dir_make_user(uid_t uid, gid_t gid, char **ret_problem);
+/*
+ * Make CS_TEMP_ROOT (root's, 0711) and UID below it (the user's, 0700). Return: 0; -EPERM with *ret_problem
+ * where something of another owner, or a link, is in the way.
+ */
+int run_dir_make_temp(uid_t uid, gid_t gid, char **ret_problem);
+
+/* Make the directory of a session (root's, 0711). Return: 0, or -EEXIST and other negative errnos. */
+int run_dir_make_session(const char *id);
+/*
+ * Bind a SOCK_SEQPACKET socket (root's, 0600) in it; nobody listens yet. Return: its descriptor, or a
+ * negative errno.
+ */
+int run_dir_bind_link(const char *id);
+/* Connect to it without waiting. Return: a descriptor; -ECONNREFUSED when nobody listens; -ENOENT; others. */
+int run_dir_connect_link(const char *id);
+/* Write the record, whole or not at all. Return: 0 or a negative errno. */
+int run_dir_write_record(const char *id, const Record *record);
+/*
+ * Read a record that only root can have written. Return: 0; -ENOENT; -EBADMSG for a record or a directory
+ * that are not ours; other negative errnos.
+ */
+int run_dir_read_record(const char *id, Record *ret);
+/* Remove the directory of a session and the files that we made in it. Return: 0 or a negative errno. */
+int run_dir_remove_session(const char *id);
+
+/* Call each with every valid id in CS_SESSIONS_DIR. Return: 0 or a negative errno. */
+int run_dir_each_session(void (*each)(void *userdata, const char *id), void *userdata);

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ORDER IS SECURITY, in the child:
+ *  1. what needs root's power: control group, nice, oom_score_adj, login uid;
+ *  2. descriptors, before the caller's limit of them holds; everything that service/link/spawn.h does not
+ * name is closed by number;
+ *  3. limits, while a hard limit may still rise;
+ *  4. groups before gid before uid, since each needs the power that the next one drops; then it is read back;
+ *  5. the keyring after the uid, so that it is the caller's; without it the session would hold root's;
+ *  6. what may make us wait for the caller's own file systems, when we are the caller.
+ * From 4 on the child cannot be traced by its user, who shares its uid: the kernel made it undumpable with
+ * the change (ptrace(2)), and execve(2) replaces all that it holds of the service.
+ */
+#include "service/daemon/spawn.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/keyctl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+#include "dbus/names.h"
+#include "service/daemon/proc.h"
+#include "service/link/spawn.h"
+
+/* Above all numbers that spawn.h gives, so that placing one never covers another. */
+#define PARKED_FD_FIRST 64
+
+#ifndef PID_FS_MAGIC
+#define PID_FS_MAGIC 0x50494446 /* linux/magic.h since Linux 6.9 */
+#endif
+
+STATIC_ASSERT((int)SPAWN_FD_MAX < PARKED_FD_FIRST);
+
+int sealed_memfd(const char *name, const void *data, size_t size)
+{
+	_cleanup_close_ int fd = FD_NONE;
+	const uint8_t *from = data;
+
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	while (size > 0) {
+		ssize_t n = write(fd, from, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		from += n;
+		size -= (size_t)n;
+	}
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+_noreturn_ static void child_fail(int pipe_fd, SpawnStage stage, int error)
+{
+	SpawnFailure failure = { .stage = stage, .error = error };
+	ssize_t n = write(pipe_fd, &failure, sizeof(failure));
+
+	(void)n;
+	_exit(CS_EXIT_REFUSED);
+}
+
+static int write_file(const char *path, const char *text)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+	size_t n = strlen(text);
+
+	if (fd < 0)
+		return -errno;
+	return write(fd, text, n) == (ssize_t)n ? 0 : -errno;
+}
+
+static void reset_signals(void)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	/* SIGKILL, SIGSTOP and the C library's own numbers refuse; they are at their default anyway. */
+	for (int i = 1; i < NSIG; i++)
+		(void)sigaction(i, &action, NULL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int set_priority(const CallerFacts *facts)
+{
+	int r;
+
+	if (setpriority(PRIO_PROCESS, 0, facts->nice) < 0)
+		return -errno;
+	r = write_file("/proc/self/oom_score_adj", facts->oom_score_adj);
+	/* In a container the service may lower it no further than it was given. */
+	if (r < 0 && r != -EACCES)
+		return r;
+	/* Accounting, not protection: needs CAP_AUDIT_CONTROL, or a login uid that is not set yet. */
+	if (facts->login_uid)
+		(void)write_file("/proc/self/loginuid", facts->login_uid);
+	return 0;
+}
+
+static int set_limits(const CallerFacts *facts)
+{
+	for (int i = 0; i < RLIM_NLIMITS; i++) {
+		struct rlimit limit = facts->limits[i], own;
+
+		if (setrlimit((__rlimit_resource_t)i, &limit) == 0)
+			continue;
+		/* Without CAP_SYS_RESOURCE (containers) nothing can rise: as much as we have. */
+		if (errno != EPERM || getrlimit((__rlimit_resource_t)i, &own) < 0)
+			return -errno;
+		limit.rlim_max = MIN_OF(limit.rlim_max, own.rlim_max);
+		limit.rlim_cur = MIN_OF(limit.rlim_cur, limit.rlim_max);
+		if (setrlimit((__rlimit_resource_t)i, &limit) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int set_identity(const SpawnPlan *plan)
+{
+	uid_t real, effective, saved;
+	gid_t real_group, effective_group, saved_group;
+	int n;
+
+	if (setgroups(plan->n_groups, plan->groups) < 0)
+		return -errno;
+	if (setresgid(plan->gid, plan->gid, plan->gid) < 0)
+		return -errno;
+	if (setresuid(plan->uid, plan->uid, plan->uid) < 0)
+		return -errno;
+
+	if (getresuid(&real, &effective, &saved) < 0 ||
+	    getresgid(&real_group, &effective_group, &saved_group) < 0)
+		return -errno;
+	if (real != plan->uid || effective != plan->uid || saved != plan->uid)
+		return -EPERM;
+	if (real_group != plan->gid || effective_group != plan->gid || saved_group != plan->gid)
+		return -EPERM;
+	n = getgroups(0, NULL);
+	if (n < 0 || (size_t)n != plan->n_groups)
+		return -EPERM;
+	if (plan->uid != 0 && setuid(0) == 0)
+		return -EPERM;
+	return 0;
+}
+
+static int new_keyring(void)
+{
+	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
+		return 0;
+	/* No keys in this kernel, or none for this container: then there is nothing to inherit either. */
+	return errno == ENOSYS || errno == EPERM ? 0 : -errno;
+}
+
+/*
+ * Files of the kernel's own file systems have the type of regular files: /proc/PID/mem, namespaces. Asked
+ * here, since statfs(2) asks whoever serves the file system, who need not answer: it is the caller's own
+ * process that waits then. Return: -1, or the key.
+ */
+static int find_kernel_file(const LaunchRequest *request)
+{
+	for (int key = 0; key < (int)REQUEST_KEYS; key++) {
+		struct statfs fs;
+
+		if (!(request->descriptors & 1u << key) || request->terminals & 1u << key)
+			continue;
+		if (fstatfs(SPAWN_FD_STDIN + key, &fs) < 0)
+			return key;
+		switch ((unsigned long)fs.f_type) {
+		case PROC_SUPER_MAGIC:
+		case NSFS_MAGIC:
+		case PID_FS_MAGIC:
+		case SYSFS_MAGIC:
+		case CGROUP_SUPER_MAGIC:
+		case CGROUP2_SUPER_MAGIC:
+		case DEBUGFS_MAGIC:
+		case TRACEFS_MAGIC:
+		case SECURITYFS_MAGIC:
+		case SELINUX_MAGIC:
+		case BPF_FS_MAGIC:
+			return key;
+		}
+	}
+	return -1;
+}
+
+static int place_descriptors(const SpawnPlan *plan, int *pipe_fd)
+{
+	int wanted[SPAWN_FD_MAX], null_fd;
+
+	for (int i = 0; i < SPAWN_FD_MAX; i++)
+		wanted[i] = FD_NONE;
+	null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null_fd < 0)
+		return -errno;
+	wanted[STDIN_FILENO] = wanted[STDOUT_FILENO] = wanted[STDERR_FILENO] = null_fd;
+	wanted[SPAWN_FD_LINK] = plan->link_fd;
+	wanted[SPAWN_FD_LISTENING] = *pipe_fd;
+	wanted[SPAWN_FD_REQUEST] = plan->request_fd;
+	wanted[SPAWN_FD_LIFELINE] = plan->lifeline_fd;
+	for (int key = 0; key < (int)REQUEST_KEYS; key++)
+		wanted[SPAWN_FD_STDIN + key] = plan->request->fds[key];
+
+	for (int i = 0; i < SPAWN_FD_MAX; i++)
+		if (wanted[i] >= 0) {
+			wanted[i] = fcntl(wanted[i], F_DUPFD_CLOEXEC, PARKED_FD_FIRST);
+			if (wanted[i] < 0)
+				return -errno;
+		}
+	*pipe_fd = wanted[SPAWN_FD_LISTENING];
+	for (int i = 0; i < SPAWN_FD_MAX; i++) {
+		if (wanted[i] < 0)
+			(void)close(i);
+		else if (dup2(wanted[i], i) < 0)
+			return -errno;
+	}
+	*pipe_fd = SPAWN_FD_LISTENING;
+	if (close_range(SPAWN_FD_MAX, ~0U, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+_noreturn_ static void child_run(const SpawnPlan *plan, int pipe_fd)
+{
+	char *argv[] = { (char *)plan->program, NULL };
+	char *environment[] = { NULL };
+	int r;
+
+	reset_signals();
+	if (plan->cgroup_fd >= 0 && write(plan->cgroup_fd, "0", 1) < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_CGROUP, errno);
+	if (setsid() < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_SESSION, errno);
+	if (chdir("/") < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_DIRECTORY, errno);
+	r = set_priority(plan->facts);
+	if (r < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_PRIORITY, -r);
+	r = place_descriptors(plan, &pipe_fd);
+	if (r < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_DESCRIPTORS, -r);
+	r = set_limits(plan->facts);
+	if (r < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_LIMITS, -r);
+	r = set_identity(plan);
+	if (r < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_IDENTITY, -r);
+	r = new_keyring();
+	if (r < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_KEYRING, -r);
+	umask(plan->facts->umask);
+	r = find_kernel_file(plan->request);
+	if (r >= 0)
+		child_fail(pipe_fd, SPAWN_STAGE_DESCRIPTOR, r);
+	execve(plan->program, argv, environment);
+	child_fail(pipe_fd, SPAWN_STAGE_EXECUTE, errno);
+}
+
+int spawn_session(const SpawnPlan *plan, pid_t *ret_pid, int *ret_pidfd, int *ret_listening_fd)
+{
+	_cleanup_close_ int read_fd = FD_NONE, write_fd = FD_NONE, pidfd = FD_NONE;
+	int pipe_fds[2];
+	pid_t pid;
+
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return -errno;
+	read_fd = pipe_fds[0];
+	write_fd = pipe_fds[1];
+	if (fcntl(read_fd, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		child_run(plan, write_fd);
+
+	/* Not reaped by anybody but us: its number cannot have been used again. */
+	pidfd = pidfd_of(pid);
+	if (pidfd < 0) {
+		int r = pidfd;
+
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+		return r;
+	}
+	*ret_pid = pid;
+	*ret_pidfd = TAKE_FD(pidfd);
+	*ret_listening_fd = TAKE_FD(read_fd);
+	return 0;
+}
+
+static const char *const stage_names[SPAWN_STAGE_MAX] = {
+	[SPAWN_STAGE_CGROUP] = "its control group",   [SPAWN_STAGE_SESSION] = "setsid",
+	[SPAWN_STAGE_DIRECTORY] = "the directory /",  [SPAWN_STAGE_PRIORITY] = "nice and oom_score_adj",
+	[SPAWN_STAGE_LIMITS] = "the resource limits", [SPAWN_STAGE_IDENTITY] = "user and groups",
+	[SPAWN_STAGE_KEYRING] = "its keyring",        [SPAWN_STAGE_DESCRIPTORS] = "its descriptors",
+	[SPAWN_STAGE_EXECUTE] = CS_SESSION_PATH,
+};
+
+int spawn_read_pipe(int listening_fd, char **ret_problem)
+{
+	SpawnFailure failure;
+	ssize_t n;
+
+	n = read(listening_fd, &failure, sizeof(failure));
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	if (n == 0)
+		return 1;
+	if (n != (ssize_t)sizeof(failure) || failure.stage >= SPAWN_STAGE_MAX)
+		return refuse(ret_problem, -ECANCELED,
+			      "The session wrote into the pipe that it should only close.");
+	if (failure.stage == SPAWN_STAGE_DESCRIPTOR)
+		return refuse(
+			ret_problem, -EINVAL,
+			"Descriptor %d is a file of /proc or another file system of the kernel; pass an "
+			"ordinary file.",
+			failure.error);
+	return refuse(ret_problem, -ECANCELED, "The session cannot be started: %s: %s.",
+		      stage_names[failure.stage], strerror(failure.error));
+}

@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: MIT
+"""
+A machine for the service: private mount, network and pid namespaces, the shipped files in their places, and the real
+dbus-daemon at the real path. Everything ends with the process that made it.
+"""
+
+import ctypes
+import json
+import os
+import pickle
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+import dbus
+import dbus.bus
+
+NAME = "org.claudesandbox1"
+PATH = "/org/claudesandbox1"
+MANAGER = NAME + ".Manager"
+SESSION = NAME + ".Session"
+PROPERTIES = "org.freedesktop.DBus.Properties"
+ERROR = NAME + ".Error."
+BUS = "unix:path=/run/dbus/system_bus_socket"
+LIBEXEC = "/usr/libexec/claude-sandbox"
+DEADLINE = 20.0
+
+libc = ctypes.CDLL(None, use_errno=True)
+SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+
+
+def enter():
+    """Run this program again where nothing of it can be seen outside."""
+    if os.environ.get("DAEMON_TEST_INSIDE"):
+        return
+    os.environ["DAEMON_TEST_INSIDE"] = "1"
+    os.execv("/usr/bin/unshare", ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc",
+                                  "--propagation", "private", *sys.argv])
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, **options)
+
+
+def overlay(directory):
+    upper = "/run/overlay" + directory
+    os.makedirs(upper + "/upper")
+    os.makedirs(upper + "/work")
+    run("mount", "-t", "overlay", "overlay", "-o",
+        f"lowerdir={directory},upperdir={upper}/upper,workdir={upper}/work", directory)
+
+
+class Machine:
+    def __init__(self, build, stand_in):
+        run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
+        run("mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/var/tmp")
+        run("ip", "link", "set", "lo", "up")
+        for directory in ("/usr", "/etc"):
+            overlay(directory)
+        os.makedirs(LIBEXEC, exist_ok=True)
+        shutil.copy(build + "/service/daemon/claude-sandboxd", LIBEXEC)
+        shutil.copy(stand_in, LIBEXEC + "/session")
+        shutil.copy(SOURCE + "/dbus/org.claudesandbox1.conf", "/usr/share/dbus-1/system.d")
+        shutil.copy(build + "/dbus/org.claudesandbox1.service", "/usr/share/dbus-1/system-services")
+        shutil.copy(SOURCE + "/polkit/org.claudesandbox1.policy", "/usr/share/polkit-1/actions")
+        for name in os.listdir(LIBEXEC):
+            os.chmod(os.path.join(LIBEXEC, name), 0o755)
+        if os.path.exists("/etc/claude-sandbox.conf"):
+            os.unlink("/etc/claude-sandbox.conf")
+        self.bus = None
+        self.log = open("/run/bus.log", "ab+")
+        self.start_bus()
+
+    def start_bus(self):
+        os.makedirs("/run/dbus", exist_ok=True)
+        environment = {"PATH": "/usr/bin:/bin", "LD_PRELOAD": "", "DBUS_VERBOSE": "0"}
+        self.bus = subprocess.Popen(["dbus-daemon", "--system", "--nofork", "--nopidfile"], stdout=self.log,
+                                    stderr=self.log, env=environment)
+        wait_for(lambda: can_connect("/run/dbus/system_bus_socket"), "the bus")
+
+    def stop_bus(self):
+        self.bus.kill()
+        self.bus.wait()
+        os.unlink("/run/dbus/system_bus_socket")
+
+    def text(self):
+        with open("/run/bus.log", "r", errors="replace") as f:
+            return f.read()
+
+    def configure(self, text, mode=0o644):
+        with open("/etc/claude-sandbox.conf", "w") as f:
+            f.write(text)
+        os.chmod("/etc/claude-sandbox.conf", mode)
+
+    def unconfigure(self):
+        if os.path.lexists("/etc/claude-sandbox.conf"):
+            os.unlink("/etc/claude-sandbox.conf")
+
+
+def can_connect(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(path) == 0
+
+
+def wait_for(function, what, deadline=DEADLINE):
+    end = time.monotonic() + deadline
+    while True:
+        value = function()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError("waited in vain for " + what)
+        select.select([], [], [], 0.01)
+
+
+def processes(name):
+    found = []
+    for pid in os.listdir("/proc"):
+        if pid.isdigit():
+            try:
+                with open(f"/proc/{pid}/comm") as f:
+                    if f.read().strip() == name[:15]:
+                        found.append(int(pid))
+            except OSError:
+                pass
+    return found
+
+
+class Error(Exception):
+    def __init__(self, name, message):
+        super().__init__(f"{name}: {message}")
+        self.name = name
+        self.message = message
+
+
+class Caller:
+    """A process of some user that calls; its descriptors from answers stay open in it."""
+
+    def __init__(self, uid, gid=None, groups=None, prepare=None, after=None):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 << 20)
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 << 20)
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                ours.close()
+                if prepare:
+                    prepare()
+                gid = uid if gid is None else gid
+                os.setgroups([gid] if groups is None else groups)
+                os.setresgid(gid, gid, gid)
+                os.setresuid(uid, uid, uid)
+                if after:
+                    after()
+                serve(theirs)
+            finally:
+                os._exit(0)
+        theirs.close()
+        self.socket = ours
+        self.pidfd = os.pidfd_open(self.pid)
+
+    def start(self, *call, **options):
+        self.socket.send(pickle.dumps((call, options)))
+
+    def finish(self, deadline=DEADLINE):
+        if not select.select([self.socket], [], [], deadline)[0]:
+            raise AssertionError("a call was not answered")
+        kind, *rest = pickle.loads(self.socket.recv(8 << 20))
+        if kind == "error":
+            raise Error(*rest)
+        return rest[0]
+
+    def call(self, path, interface, member, signature="", *arguments, **options):
+        self.start(path, interface, member, signature, *arguments, **options)
+        return self.finish()
+
+    def manager(self, member, signature="", *arguments, **options):
+        return self.call(PATH, MANAGER, member, signature, *arguments, **options)
+
+    def launch_start(self, *argv, agent="shell", environment=(), cwd=b"/tmp", fds=None, options=None, **more):
+        self.start(PATH, MANAGER, "Launch", "saayaayaya{uh}a{sv}", agent, list(argv), list(environment), cwd,
+                   {} if fds is None else fds, {} if options is None else options, **more)
+
+    def launch(self, *argv, **options):
+        self.launch_start(*argv, **options)
+        return self.finish()
+
+    def get(self, path, interface, name):
+        return self.call(path, PROPERTIES, "Get", "ss", interface, name)
+
+    def close(self):
+        self.socket.close()
+        os.waitpid(self.pid, 0)
+        os.close(self.pidfd)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def plain(value):
+    if isinstance(value, dbus.types.UnixFd):
+        fd = value.take()
+        return {"fd": fd}
+    if isinstance(value, dbus.ByteArray):
+        return bytes(value)
+    if isinstance(value, (dbus.Array, dbus.Struct, tuple, list)):
+        if isinstance(value, dbus.Array) and value.signature == "y":
+            return bytes(value)
+        return [plain(v) for v in value]
+    if isinstance(value, dbus.Boolean):
+        return bool(value)
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return int(value)
+    return value
+
+
+OPENERS = {
+    "null": lambda: os.open("/dev/null", os.O_RDWR),
+    "mem": lambda: os.open("/proc/self/mem", os.O_RDWR),
+    "status": lambda: os.open("/proc/self/status", os.O_RDONLY),
+    "namespace": lambda: os.open("/proc/self/ns/net", os.O_RDONLY),
+    "directory": lambda: os.open("/", os.O_RDONLY),
+    "path": lambda: os.open("/etc/passwd", os.O_PATH),
+    "file": lambda: os.open("/etc/passwd", os.O_RDONLY),
+    "pipe": lambda: os.pipe()[0],
+    "stream": lambda: socket.socketpair()[0].detach(),
+    "datagram": lambda: socket.socketpair(type=socket.SOCK_DGRAM)[0].detach(),
+    "pidfd": lambda: os.pidfd_open(os.getpid()),
+    "eventfd": lambda: os.eventfd(0),
+    "epoll": lambda: select.epoll().fileno(),
+    "memfd": lambda: os.memfd_create("x"),
+    "pty": lambda: os.openpty()[1],
+    "master": lambda: os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY),
+    "tty": lambda: own_terminal(),
+}
+
+
+def own_terminal():
+    if os.getsid(0) != os.getpid():
+        os.setsid()
+    slave = os.openpty()[1]
+    os.ttyname(slave)
+    fd = os.open(os.ttyname(slave), os.O_RDWR)
+    return fd
+
+
+def serve(channel):
+    """The calling process: one command after the other."""
+    connection = None
+    kept = []
+    while True:
+        data = channel.recv(8 << 20)
+        if not data:
+            return
+        call, options = pickle.loads(data)
+        try:
+            if connection is None or options.get("fresh"):
+                connection = dbus.bus.BusConnection(BUS)
+            if call[0] == "name":
+                channel.send(pickle.dumps(("value", str(connection.get_unique_name()))))
+                continue
+            if call[0] == "close-fds":
+                for fd in kept:
+                    os.close(fd)
+                kept.clear()
+                channel.send(pickle.dumps(("value", None)))
+                continue
+            path, interface, member, signature, *arguments = call
+            arguments = [prepare(a, kept) for a in arguments]
+            value = connection.call_blocking(NAME, path, interface, member, signature, arguments, timeout=60.0)
+            value = plain(value)
+            for part in value if isinstance(value, list) else []:
+                if isinstance(part, dict) and "fd" in part:
+                    kept.append(part["fd"])
+            channel.send(pickle.dumps(("value", value)))
+        except dbus.DBusException as e:
+            channel.send(pickle.dumps(("error", e.get_dbus_name(), e.get_dbus_message())))
+        except Exception as e:  # pylint: disable=broad-except
+            channel.send(pickle.dumps(("error", "python", repr(e))))
+
+
+def prepare(argument, kept):
+    if isinstance(argument, bytes):
+        return dbus.ByteArray(argument)
+    if isinstance(argument, list) and argument and isinstance(argument[0], bytes):
+        return dbus.Array([dbus.ByteArray(a) for a in argument], signature="ay")
+    if isinstance(argument, dict) and argument and all(isinstance(k, int) for k in argument):
+        opened = {}
+        for key, what in argument.items():
+            if isinstance(what, str):
+                if what not in opened:
+                    opened[what] = OPENERS[what]()
+                    kept.append(opened[what])
+                argument[key] = dbus.types.UnixFd(opened[what])
+        return dbus.Dictionary(argument, signature="uh")
+    if isinstance(argument, dict):
+        return dbus.Dictionary({k: number(v) for k, v in argument.items()}, signature="sv")
+    return argument
+
+
+def number(value):
+    return dbus.UInt64(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class Watch:
+    """Signals, as one user gets them."""
+
+    def __init__(self, program, uid, subscribe=True):
+        self.process = subprocess.Popen([program] + ([] if subscribe else ["quiet"]), stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, user=uid, group=uid, extra_groups=[])
+        self.lines = []
+        self.buffer = b""
+        self.expect("ready")
+
+    def read(self, timeout):
+        if not select.select([self.process.stdout], [], [], timeout)[0]:
+            return False
+        data = os.read(self.process.stdout.fileno(), 65536)
+        self.buffer += data
+        *lines, self.buffer = self.buffer.split(b"\n")
+        self.lines += [line.decode() for line in lines]
+        return bool(data)
+
+    def expect(self, text):
+        end = time.monotonic() + DEADLINE
+        while not any(text in line for line in self.lines):
+            if time.monotonic() > end or not self.read(end - time.monotonic()):
+                raise AssertionError(f"no signal '{text}' among {self.lines}")
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        while self.read(0):
+            pass
+        return self.lines
+
+
+def warnings(caller, path, want):
+    """The stand-in's facts, when they have come."""
+    def ask():
+        found = caller.get(path, SESSION, "Warnings")
+        return found if any(want in line for line in found) else None
+    return wait_for(ask, want)
+
+
+def introspect(caller, path):
+    return caller.call(path, "org.freedesktop.DBus.Introspectable", "Introspect")
+
+
+__all__ = [name for name in dir() if not name.startswith("_")] + ["json", "signal", "struct"]

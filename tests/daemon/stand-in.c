@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stands in for `session`: speaks the link as a session does, or as one that its user has bent. What it does
+ * is the first word of the arguments; what it was given (identity, limits, descriptors) it reports as its
+ * warnings.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "dbus/base.h"
+#include "service/link/lifeline.h"
+#include "service/link/link.h"
+#include "service/link/spawn.h"
+#include "service/plan/request.h"
+
+typedef struct StandIn {
+	SessionRequest request;
+	char **facts;
+	int link_fd;
+	SessionState state;
+	const char *act;
+} StandIn;
+
+static _noreturn_ void give_up(int line)
+{
+	_exit(line % 100 + 100);
+}
+
+#define NEED(condition)                    \
+	do {                               \
+		if (!(condition))          \
+			give_up(__LINE__); \
+	} while (0)
+
+static void send_message(StandIn *s, const LinkMessage *m)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	size_t size = 0;
+
+	NEED(link_encode(m, &data, &size, NULL) == 0);
+	if (s->link_fd >= 0)
+		(void)packet_send(s->link_fd, data, size);
+}
+
+static void send_state(StandIn *s, LinkKind kind)
+{
+	LinkMessage m = LINK_MESSAGE_INIT;
+
+	m.kind = kind;
+	m.state = s->state;
+	m.leader = (uint32_t)getpid();
+	m.jailed = true;
+	send_message(s, &m);
+}
+
+static void add_descriptors(StandIn *s)
+{
+	for (int fd = 0; fd < 200; fd++) {
+		struct stat st;
+
+		if (fd == s->link_fd || fcntl(fd, F_GETFD) < 0)
+			continue;
+		NEED(fstat(fd, &st) == 0);
+		NEED(strings_appendf(&s->facts, "fd %d type %o", fd, st.st_mode & S_IFMT) == 0);
+	}
+}
+
+static void add_facts(StandIn *s)
+{
+	gid_t groups[64];
+	struct rlimit files;
+	char cgroup[4096];
+	ssize_t n;
+	int fd;
+
+	NEED(strings_appendf(&s->facts, "uid %u gid %u", getuid(), getgid()) == 0);
+	n = getgroups(64, groups);
+	NEED(n >= 0);
+	for (ssize_t i = 0; i < n; i++)
+		NEED(strings_appendf(&s->facts, "group %u", groups[i]) == 0);
+	NEED(getrlimit(RLIMIT_NOFILE, &files) == 0);
+	NEED(strings_appendf(&s->facts, "files %llu %llu", (unsigned long long)files.rlim_cur,
+			     (unsigned long long)files.rlim_max) == 0);
+	NEED(strings_appendf(&s->facts, "nice %d", getpriority(PRIO_PROCESS, 0)) == 0);
+	NEED(strings_appendf(&s->facts, "umask %03o asked %03o", umask(0), s->request.file_mode_mask) == 0);
+	NEED(strings_appendf(&s->facts, "leads %d", getsid(0) == getpid()) == 0);
+	NEED(strings_appendf(&s->facts, "environment %zu", environ ? strings_count(environ) : 0) == 0);
+	fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+	NEED(fd >= 0);
+	n = read(fd, cgroup, sizeof(cgroup) - 1);
+	close(fd);
+	NEED(n > 0);
+	cgroup[n] = '\0';
+	NEED(strings_appendf(&s->facts, "cgroup %s", strstr(cgroup, "0::") ?: "") == 0);
+	NEED(strings_appendf(&s->facts, "terminals %u descriptors %u", s->request.terminals,
+			     s->request.descriptors) == 0);
+	for (size_t i = 0; s->request.argv[i]; i++)
+		NEED(strings_appendf(&s->facts, "argument %zu bytes", strlen(s->request.argv[i])) == 0);
+	for (size_t i = 0; s->request.environment[i]; i++)
+		NEED(strings_appendf(&s->facts, "variable %s", s->request.environment[i]) == 0);
+	add_descriptors(s);
+}
+
+static void read_request(StandIn *s)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	struct stat st;
+
+	NEED(fstat(SPAWN_FD_REQUEST, &st) == 0);
+	NEED(fcntl(SPAWN_FD_REQUEST, F_GET_SEALS) ==
+	     (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE));
+	data = malloc((size_t)st.st_size);
+	NEED(data && pread(SPAWN_FD_REQUEST, data, (size_t)st.st_size, 0) == st.st_size);
+	NEED(session_request_decode(data, (size_t)st.st_size, &s->request) == 0);
+	s->act = s->request.argv[0] ?: "run";
+}
+
+static bool acts(const StandIn *s, const char *what)
+{
+	return streq(s->act, what);
+}
+
+static void send_table(StandIn *s, const LinkMessage *question)
+{
+	LinkMessage m = LINK_MESSAGE_INIT;
+	LinkRow rows[512] = { 0 };
+	size_t n = strings_count(s->facts);
+
+	m.kind = LINK_TABLE;
+	m.serial = question->serial;
+	m.table = question->table;
+	m.first = question->first;
+	m.rows = rows;
+	if (question->table == LINK_TABLE_POSTURE) {
+		m.total = m.n_rows = 1;
+		rows[0].columns[0] = (char *)"stand-in";
+		rows[0].columns[1] = (char *)"none";
+		rows[0].columns[2] = (char *)"esc \x1b[31m and \xff";
+	} else {
+		NEED(n < 512 && question->first <= n);
+		m.total = (uint32_t)n;
+		m.n_rows = (uint32_t)(n - question->first);
+		if (m.n_rows > 5)
+			m.n_rows = 5; /* in pages */
+		for (uint32_t i = 0; i < m.n_rows; i++)
+			rows[i].columns[0] = s->facts[question->first + i];
+		if (acts(s, "lie"))
+			m.first++, m.total++;
+	}
+	send_message(s, &m);
+}
+
+static _noreturn_ void finish(StandIn *s, int status)
+{
+	LinkMessage m = LINK_MESSAGE_INIT;
+
+	m.kind = LINK_EXITED;
+	m.exit_status = status;
+	send_message(s, &m);
+	_exit(0);
+}
+
+static void on_link(StandIn *s)
+{
+	static uint8_t buffer[LINK_PACKET_MAX];
+	_cleanup_(link_message_done) LinkMessage m = LINK_MESSAGE_INIT;
+	LinkMessage done = LINK_MESSAGE_INIT;
+	ssize_t n;
+
+	n = packet_receive(s->link_fd, buffer, sizeof(buffer));
+	if (n == 0 || n == -ECONNRESET) {
+		s->link_fd = close_fd(s->link_fd); /* the service has gone: another will come */
+		return;
+	}
+	if (n < 0)
+		return;
+	NEED(link_decode(buffer, (size_t)n, &m) == 0);
+	if (acts(s, "deaf"))
+		return;
+	if (m.kind == LINK_TABLE_GET) {
+		send_table(s, &m);
+	} else if (m.kind == LINK_STOP) {
+		done.kind = LINK_DONE;
+		done.serial = m.serial;
+		send_message(s, &done);
+		if (!acts(s, "stubborn"))
+			finish(s, SIGHUP);
+	}
+}
+
+static void on_connection(StandIn *s)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	int fd;
+
+	fd = accept4(SPAWN_FD_LINK, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0)
+		return;
+	NEED(getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == 0);
+	close_fd(s->link_fd);
+	s->link_fd = fd;
+	if (s->state == SESSION_STARTING)
+		add_facts(s);
+	send_state(s, LINK_HELLO);
+}
+
+static void act(StandIn *s)
+{
+	LinkMessage m = LINK_MESSAGE_INIT;
+
+	if (acts(s, "die"))
+		_exit(3);
+	if (acts(s, "silent"))
+		return;
+	if (acts(s, "garbage")) {
+		NEED(packet_send(s->link_fd, "garbage", 7) == 0);
+		return;
+	}
+	if (acts(s, "fail") || acts(s, "fail-strange")) {
+		m.kind = LINK_FAILED;
+		m.error = (char *)(acts(s, "fail") ? CS_ERROR_UNSAFE_WORKSPACE : "org.example.Strange");
+		m.text = (char *)"because \x1b[1m of \xfe\nthat";
+		send_message(s, &m);
+		_exit(0);
+	}
+	s->state = SESSION_RUNNING;
+	m.kind = LINK_STARTED;
+	send_message(s, &m);
+	send_state(s, LINK_STATE);
+	if (acts(s, "exit"))
+		finish(s, 7 << 8);
+	for (int i = 0; acts(s, "flood") && i < 100000; i++) {
+		s->state = i % 2 ? SESSION_RUNNING : SESSION_STOPPED;
+		send_state(s, LINK_STATE);
+	}
+	if (acts(s, "leave-child") && fork() == 0) {
+		prctl(PR_SET_NAME, "left-behind");
+		for (;;)
+			pause();
+	}
+}
+
+int main(void)
+{
+	StandIn s = { .link_fd = FD_NONE, .state = SESSION_STARTING };
+
+	read_request(&s);
+	if (acts(&s, "no-listen"))
+		_exit(4);
+	if (acts(&s, "close-pipe")) {
+		close(SPAWN_FD_LISTENING);
+		for (;;)
+			pause();
+	}
+	if (acts(&s, "write-pipe")) {
+		NEED(write(SPAWN_FD_LISTENING, "xxxxxxxx", 8) == 8);
+		for (;;)
+			pause();
+	}
+	if (acts(&s, "other-listens")) {
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(listen(SPAWN_FD_LINK, 4) < 0);
+		NEED(waitpid(child, NULL, 0) == child);
+	} else {
+		NEED(listen(SPAWN_FD_LINK, 4) == 0);
+	}
+	NEED(fcntl(SPAWN_FD_LINK, F_SETFL, O_NONBLOCK) == 0);
+	close(SPAWN_FD_LISTENING);
+
+	for (;;) {
+		struct pollfd p[] = {
+			{ .fd = SPAWN_FD_LINK, .events = POLLIN },
+			{ .fd = s.link_fd, .events = POLLIN },
+			{ .fd = SPAWN_FD_LIFELINE, .events = POLLIN },
+		};
+
+		NEED(poll(p, ELEMENTSOF(p), -1) >= 0 || errno == EINTR);
+		if (p[0].revents) {
+			bool first = s.state == SESSION_STARTING;
+
+			on_connection(&s);
+			if (first)
+				act(&s);
+			continue;
+		}
+		if (s.link_fd >= 0 && p[1].revents)
+			on_link(&s);
+		if (p[2].revents & (POLLHUP | POLLERR) && !acts(&s, "stubborn"))
+			finish(&s, SIGHUP);
+	}
+}

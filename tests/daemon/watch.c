@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Subscribes, says "ready", and prints each signal of the service as one line, until its standard input ends.
+ */
+#include <poll.h>
+
+#include "dbus/names.h"
+#include "dbus/wire.h"
+
+static int on_signal(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
+{
+	const char *first = "", *member = sd_bus_message_get_member(m);
+	char type = 0;
+	const char *contents = NULL;
+	int32_t status = 0;
+
+	if (sd_bus_message_peek_type(m, &type, &contents) > 0 && type == 's')
+		(void)sd_bus_message_read(m, "s", &first);
+	if (streq(member, CS_SIGNAL_STATE_CHANGED))
+		(void)sd_bus_message_read(m, "i", &status);
+	printf("%s %s %s %d\n", member, sd_bus_message_get_path(m), first, status);
+	if (streq(member, "PropertiesChanged")) {
+		const char *name;
+
+		if (sd_bus_message_enter_container(m, 'a', "{sv}") < 0)
+			return 0;
+		while (sd_bus_message_enter_container(m, 'e', "sv") > 0) {
+			if (sd_bus_message_read(m, "s", &name) < 0)
+				return 0;
+			printf("changed %s %s\n", sd_bus_message_get_path(m), name);
+			(void)sd_bus_message_skip(m, "v");
+			(void)sd_bus_message_exit_container(m);
+		}
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	sd_bus *bus = NULL;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (sd_bus_open_system(&bus) < 0 ||
+	    sd_bus_match_signal(bus, NULL, CS_BUS_NAME, NULL, NULL, NULL, on_signal, NULL) < 0)
+		return 1;
+	if (argc < 2 && sd_bus_call_method(bus, CS_BUS_NAME, CS_MANAGER_PATH, CS_MANAGER_INTERFACE,
+					   CS_MEMBER_SUBSCRIBE, &error, NULL, "") < 0) {
+		printf("error %s\n", error.message);
+		return 1;
+	}
+	printf("ready\n");
+	for (;;) {
+		struct pollfd p[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+				      { .fd = sd_bus_get_fd(bus), .events = POLLIN } };
+		int r;
+
+		while ((r = sd_bus_process(bus, NULL)) > 0)
+			;
+		if (r < 0 || poll(p, ELEMENTSOF(p), -1) < 0 || p[0].revents)
+			return 0;
+	}
+}
