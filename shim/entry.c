@@ -9,31 +9,31 @@
 #include "dbus/names.h"
 #include "shim/handoff.h"
 
-static const char *const AGENTS[] = {"claude", "codex", "pi"};
+static const char *const AGENTS[] = { "claude", "codex", "pi" };
 
 static const char *agent_of(const char *name)
 {
-        const char *slash = name ? strrchr(name, '/') : NULL;
+	const char *slash = name ? strrchr(name, '/') : NULL;
 
-        if (slash)
-                name = slash + 1;
-        for (size_t i = 0; name && i < ELEMENTSOF(AGENTS); i++)
-                if (streq(name, AGENTS[i]))
-                        return AGENTS[i];
-        return NULL;
+	if (slash)
+		name = slash + 1;
+	for (size_t i = 0; name && i < ELEMENTSOF(AGENTS); i++)
+		if (streq(name, AGENTS[i]))
+			return AGENTS[i];
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-        static const char NOBODY[] = "claude-sandbox: entry is started by the names claude, codex and pi "
-                                     "in " CS_BIN_DIR "\n";
-        const char *agent = argc > 0 ? agent_of(argv[0]) : NULL;
+	static const char NOBODY[] = "claude-sandbox: entry is started by the names claude, codex and pi "
+				     "in " CS_BIN_DIR "\n";
+	const char *agent = argc > 0 ? agent_of(argv[0]) : NULL;
 
-        if (!agent) {
-                (void)!write(STDERR_FILENO, NOBODY, sizeof(NOBODY) - 1);
-                return CS_EXIT_REFUSED;
-        }
+	if (!agent) {
+		(void)!write(STDERR_FILENO, NOBODY, sizeof(NOBODY) - 1);
+		return CS_EXIT_REFUSED;
+	}
 
-        handoff_complain(handoff_exec(agent, argv + 1, environ));
-        return CS_EXIT_REFUSED;
+	handoff_complain(handoff_exec(agent, argv + 1, environ));
+	return CS_EXIT_REFUSED;
 }

@@ -25,6 +25,7 @@ int address_decode(const struct nlmsghdr *header, Address *ret)
 	address.flags = body->ifa_flags;
 	address.device = body->ifa_index;
 	if (attribute_u32(slots[IFA_FLAGS], &address.flags) < 0 ||
+	    attribute_name(slots[IFA_LABEL], address.label, sizeof(address.label)) < 0 ||
 	    attribute_u8(slots[PROTOCOL_ATTRIBUTE], &address.protocol) < 0)
 		return -EBADMSG;
 	if (slots[IFA_CACHEINFO]) {

@@ -16,7 +16,9 @@
  *  6. prohibits   every denied range, before any route that leads out.
  *  7. forwarder   ┐ more specific than the prohibits around them, so their order among each other does not
  *  8. allow-ip    ┘ matter; they may fail with a warning: then less is reachable, never more.
- *  9. default     last.
+ *  9. default     last of what opens.
+ * 10. far end     the far end's address is the jail's own, so that no socket reaches it as a neighbour. After
+ * the routes, because the kernel takes no gateway that is a local address; before anything runs.
  */
 
 #include "service/net/address.h"
@@ -26,10 +28,18 @@
 #include "service/net/route.h"
 #include "service/net/tap.h"
 
+/* clang-format off */
 const DenialStep denial_steps[] = {
-	{ "loopback", link_step_loopback },    { "address", address_step },
-	{ "filter", tap_step_filter },         { "device", link_step_jail },
-	{ "neighbour", neighbour_step },       { "prohibits", route_step_prohibits },
-	{ "forwarder", route_step_forwarder }, { "allow-ip", route_step_allow_ip },
-	{ "default", route_step_default },     { NULL, NULL },
+	{ "loopback", link_step_loopback },
+	{ "address", address_step },
+	{ "filter", tap_step_filter },
+	{ "device", link_step_jail },
+	{ "neighbour", neighbour_step },
+	{ "prohibits", route_step_prohibits },
+	{ "forwarder", route_step_forwarder },
+	{ "allow-ip", route_step_allow_ip },
+	{ "default", route_step_default },
+	{ "far end", route_step_far_end },
+	{ NULL, NULL },
 };
+/* clang-format on */

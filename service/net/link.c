@@ -86,7 +86,7 @@ static int decode_strange(const struct rtattr **slots, Link *link)
 	return 0;
 }
 
-int link_decode(const struct nlmsghdr *header, Link *ret)
+int link_parse(const struct nlmsghdr *header, Link *ret)
 {
 	Link link = {
 		.tun_type = 0xff,
@@ -147,7 +147,7 @@ int link_find(Netlink *netlink, const char *name, Link *ret)
 	while ((header = message_list_next(&links, &offset))) {
 		Link link;
 
-		r = link_decode(header, &link);
+		r = link_parse(header, &link);
 		if (r < 0)
 			return r;
 		if (streq(link.name, name)) {

@@ -26,7 +26,7 @@ typedef struct Link {
 } Link;
 
 /* Return: 0, or -EBADMSG for what no kernel writes. */
-int link_decode(const struct nlmsghdr *header, Link *ret);
+int link_parse(const struct nlmsghdr *header, Link *ret);
 
 /* The name of one of the devices that kernels with tunnel drivers put into every new namespace? */
 bool link_is_fallback(const Link *link);

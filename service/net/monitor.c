@@ -30,7 +30,7 @@ int monitor_read(int watch_fd, bool *wire_up, unsigned *ret_changes)
 			changes++;
 			if (header->nlmsg_type != RTM_NEWLINK && header->nlmsg_type != RTM_DELLINK)
 				continue;
-			r = link_decode(header, &link);
+			r = link_parse(header, &link);
 			if (r < 0)
 				break;
 			if (streq(link.name, ROUTES_JAIL_DEVICE))

@@ -89,13 +89,17 @@ int neighbour_forget(Netlink *netlink, uint32_t device, const uint32_t *addresse
 		int r = answers ? 0 : -ENOMEM;
 
 		while (r >= 0 && used < NETLINK_BATCH_MAX && done < n) {
+			if (addresses[done] == ROUTES_FAR_END) {
+				done++;
+				continue;
+			}
 			messages[used] = netlink_message(RTM_DELNEIGH, 0, &body, sizeof(body));
 			r = messages[used] ? netlink_put_ipv4(messages[used], NDA_DST, addresses[done])
 					   : -ENOMEM;
 			used++;
 			done++;
 		}
-		if (r >= 0)
+		if (r >= 0 && used > 0)
 			r = netlink_program(netlink, messages, used, answers);
 		for (size_t i = 0; i < used; i++)
 			nl_msg_freep(&messages[i]);

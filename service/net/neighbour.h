@@ -29,7 +29,10 @@ const char *neighbour_to_text(const Neighbour *neighbour, char buffer[static ADD
  * multicast or broadcast address, which the filter drops?
  */
 bool neighbour_is_harmless(const Neighbour *neighbour);
-/* Forget the unresolved entries of n addresses (host order) on a device; errors do not matter. */
+/*
+ * Forget the unresolved entries of n addresses (host order) on a device, never the far end's. An address
+ * without entry is no error.
+ */
 int neighbour_forget(Netlink *netlink, uint32_t device, const uint32_t *addresses, size_t n);
 
 int neighbour_step(Denial *denial, char **ret_problem);

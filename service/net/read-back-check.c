@@ -62,7 +62,7 @@ static int check_links(const ReadBack *state, const Denial *denial, char **ret_p
 
 	while ((header = message_list_next(&state->links, &offset))) {
 		Link link;
-		int r = link_decode(header, &link);
+		int r = link_parse(header, &link);
 
 		if (r < 0)
 			return r;
@@ -108,6 +108,8 @@ static int check_address(const Address *address, const Denial *denial, bool seen
 		what = "has other flags than were meant, or a lifetime";
 	else if (address->protocol != 0 && !(which == 0 && address->protocol == 1))
 		what = "has another origin than was meant";
+	else if (!streq(address->label, "lo"))
+		what = "has a label that was not meant";
 	else if (address->attribute != 0)
 		what = "has an attribute that was not meant";
 	if (what)

@@ -56,6 +56,7 @@ static int meant_new(const Denial *denial, Meant **ret, size_t *ret_n)
 	if (!meant)
 		return -ENOMEM;
 	n = meant_of_kernel(meant, (uint32_t)denial->lo_index);
+	meant[n++].route = route_of_far_end((uint32_t)denial->jail_index);
 	for (size_t i = 0; i < routes->n_rows; i++)
 		if (!denial->left_out || !denial->left_out[i])
 			meant[n++].route = route_of_row(&routes->rows[i], (uint32_t)denial->jail_index);

@@ -195,28 +195,43 @@ int route_check(const Route *found, const Route *meant, char **ret_problem)
 	return 0;
 }
 
-static struct nl_msg *row_message(const RouteRow *row, uint32_t jail_index)
+Route route_of_far_end(uint32_t jail_index)
 {
-	Route route = route_of_row(row, jail_index);
+	return (Route){
+		.family = AF_INET,
+		.type = RTN_LOCAL,
+		.scope = RT_SCOPE_HOST,
+		.protocol = RTPROT_STATIC,
+		.table = RT_TABLE_LOCAL,
+		.destination = ROUTES_FAR_END,
+		.length = 32,
+		.device = jail_index,
+	};
+}
+
+static struct nl_msg *route_message(const Route *route)
+{
 	struct rtmsg body = {
 		.rtm_family = AF_INET,
-		.rtm_dst_len = route.length,
-		.rtm_table = (uint8_t)route.table,
-		.rtm_protocol = route.protocol,
-		.rtm_scope = route.scope,
-		.rtm_type = route.type,
-		.rtm_flags = route.flags,
+		.rtm_dst_len = route->length,
+		.rtm_table = (uint8_t)route->table,
+		.rtm_protocol = route->protocol,
+		.rtm_scope = route->scope,
+		.rtm_type = route->type,
+		.rtm_flags = route->flags,
 	};
 	_cleanup_(nl_msg_freep) struct nl_msg *message =
 		netlink_message(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body, sizeof(body));
 
-	if (!message || netlink_put_ipv4(message, RTA_DST, route.destination) < 0)
+	if (!message || netlink_put_ipv4(message, RTA_DST, route->destination) < 0)
 		return NULL;
-	if (route.metric != 0 && netlink_put_u32(message, RTA_PRIORITY, route.metric) < 0)
+	if (route->metric != 0 && netlink_put_u32(message, RTA_PRIORITY, route->metric) < 0)
 		return NULL;
-	if (route.has_gateway && (netlink_put_u32(message, RTA_OIF, route.device) < 0 ||
-				  netlink_put_ipv4(message, RTA_GATEWAY, route.gateway) < 0 ||
-				  netlink_put_ipv4(message, RTA_PREFSRC, route.source) < 0))
+	if (route->device != 0 && netlink_put_u32(message, RTA_OIF, route->device) < 0)
+		return NULL;
+	if (route->has_gateway && netlink_put_ipv4(message, RTA_GATEWAY, route->gateway) < 0)
+		return NULL;
+	if (route->has_source && netlink_put_ipv4(message, RTA_PREFSRC, route->source) < 0)
 		return NULL;
 	return TAKE_PTR(message);
 }
@@ -241,12 +256,14 @@ static int program_rows(Denial *denial, RouteVerdict verdict, bool soft, char **
 	struct nl_msg **messages = calloc(routes->n_rows + 1, sizeof(*messages));
 	NetlinkAnswer *answers = calloc(routes->n_rows + 1, sizeof(*answers));
 	size_t *rows = calloc(routes->n_rows + 1, sizeof(*rows)), n = 0;
+	Route route;
 	int r = messages && answers && rows ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r >= 0 && i < routes->n_rows; i++) {
 		if (routes->rows[i].verdict != verdict)
 			continue;
-		messages[n] = row_message(&routes->rows[i], (uint32_t)denial->jail_index);
+		route = route_of_row(&routes->rows[i], (uint32_t)denial->jail_index);
+		messages[n] = route_message(&route);
 		if (!messages[n])
 			r = -ENOMEM;
 		rows[n++] = i;
@@ -296,6 +313,22 @@ int route_step_allow_ip(Denial *denial, char **ret_problem)
 int route_step_default(Denial *denial, char **ret_problem)
 {
 	return program_rows(denial, ROUTE_INTERNET, false, ret_problem);
+}
+
+int route_step_far_end(Denial *denial, char **ret_problem)
+{
+	Route route = route_of_far_end((uint32_t)denial->jail_index);
+	_cleanup_(nl_msg_freep) struct nl_msg *message = route_message(&route);
+	_cleanup_free_ char *text = NULL;
+	int r;
+
+	if (!message)
+		return -ENOMEM;
+	r = netlink_program_one(denial->netlink, message, &text);
+	if (r < 0)
+		return refuse(ret_problem, r, "cannot keep the far end's address in the jail: %s",
+			      text ?: strerror(-r));
+	return 0;
 }
 
 int route_lookup(Netlink *netlink, uint32_t address, Route *ret)

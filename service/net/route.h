@@ -42,6 +42,15 @@ int route_step_allow_ip(Denial *denial, char **ret_problem);
 int route_step_default(Denial *denial, char **ret_problem);
 
 /*
+ * The far end's own address belongs to the jail: "local 192.0.0.1 dev jail0". A socket that is bound to jail0
+ * would otherwise take it for a neighbour on the link, find the one link address that passes the filter, and
+ * so send to 192.0.0.1 of the host's network. The kernel refuses a gateway that is a local address, so routes
+ * by the far end are added before this one, or while it is taken away.
+ */
+Route route_of_far_end(uint32_t jail_index);
+int route_step_far_end(Denial *denial, char **ret_problem);
+
+/*
  * Ask for the route to an address (host order). Return: 0 with *ret, whose pointers are NULL; the kernel's
  * own refusal (-EACCES for a prohibit); another negative errno.
  */

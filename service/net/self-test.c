@@ -139,7 +139,7 @@ static bool pick(const RouteTable *routes, const RouteRow *row, bool from_end, u
 	uint32_t address = from_end ? last : first + (last - first > 1);
 
 	for (unsigned attempt = 0; attempt < 256; attempt++) {
-		bool out = address == ROUTES_FAR_END || address == ROUTES_SOURCE;
+		bool out = address == ROUTES_SOURCE;
 
 		for (size_t i = 0; !out && i < routes->n_rows; i++)
 			out = (routes->rows[i].verdict == ROUTE_ALLOW ||
@@ -160,10 +160,12 @@ static int choose_destinations(SelfTest *test, const RouteTable *routes)
 {
 	size_t n = 0;
 
-	test->destinations = calloc(2 * routes->n_rows + 1, sizeof(*test->destinations));
+	test->destinations = calloc(2 * routes->n_rows + 2, sizeof(*test->destinations));
 	if (!test->destinations)
 		return -ENOMEM;
 	test->destinations[n++] = INADDR_LOOPBACK;
+	/* The one whose link address the filter lets pass. */
+	test->destinations[n++] = ROUTES_FAR_END;
 	for (size_t i = 0; i < routes->n_rows; i++) {
 		const RouteRow *row = &routes->rows[i];
 		uint32_t address;

@@ -11,10 +11,9 @@ static int resolve(const PlanBuild *build, const char *path, PlanNode *ret)
 
 static const char *why_not(int error)
 {
-	return error == -ELOOP ? "the way there is a link that another program could have changed; name the "
-				 "directory "
-				 "that it leads to"
-			       : strerror(-error);
+	if (error == -ELOOP)
+		return "a link on the way could have been changed by another program; name what it leads to";
+	return strerror(-error);
 }
 
 int build_check_workspace(PlanBuild *build)

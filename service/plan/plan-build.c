@@ -60,8 +60,12 @@ int build_links(PlanBuild *build, const char *path, const char *origin)
 		end = name + n;
 
 		prefix = strndup(path, (size_t)(end - path));
-		if (!prefix || asprintf(&place, "%s/%.*s", parent, (int)n, name) < 0)
+		if (!prefix)
 			return -ENOMEM;
+		if (asprintf(&place, "%s/%.*s", parent, (int)n, name) < 0) {
+			place = NULL;
+			return -ENOMEM;
+		}
 
 		int r = canonical(build, prefix, &target);
 		if (r < 0)
@@ -104,13 +108,12 @@ int build_expose(PlanBuild *build, const char *path, ExposeTypes types, EntryMod
 	if (r == -ELOOP)
 		return plan_warn(build->plan,
 				 "%s stays hidden: the way there is a link that another program could have "
-				 "changed; put "
-				 "the directory itself there",
+				 "changed; put the directory itself there",
 				 path);
-	if (r == -EACCES || r == -ENOTDIR)
-		return plan_warn(build->plan, "%s stays hidden: %s", path, strerror(-r));
-	if (r < 0)
+	if (r == -ENOENT || r == -ENOMEM || r == -EMFILE || r == -ENFILE)
 		return r;
+	if (r < 0)
+		return plan_warn(build->plan, "%s stays hidden: %s", path, strerror(-r));
 
 	if (!is_accepted(node.mode, types))
 		return plan_warn(build->plan, "%s stays hidden: it is not a %s", path,

@@ -57,8 +57,14 @@ class Bus:
         return dbus.bus.BusConnection(f"unix:path={SOCKET}")
 
     def owner_pid(self, name=NAME):
-        """Return: the pid of the name's owner, or None; never activates it."""
-        connection = self.connect()
+        """Return: the pid of the name's owner, or None (without a bus too); never activates it."""
+        import dbus
+        try:
+            connection = self.connect()
+        except dbus.DBusException as error:
+            if error.get_dbus_name().rsplit(".", 1)[-1] in ("FileNotFound", "NoServer"):
+                return None
+            raise
         try:
             daemon = connection.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus", introspect=False)
             if not daemon.NameHasOwner(name, dbus_interface="org.freedesktop.DBus"):

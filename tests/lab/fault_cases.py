@@ -63,11 +63,11 @@ class Leavings:
 def nothing_stays_after_an_end(lab):
     leavings = Leavings(lab)
     for user in BOTH:
-        lab.shell("exit 7", user)
+        equal(lab.shell("exit 7", user).status, 7)
         leavings.nothing_left(f"{user}: exit")
-        lab.shell("kill -KILL $$", user)
+        equal(lab.shell("kill -KILL $$", user).status, -signal.SIGKILL)
         leavings.nothing_left(f"{user}: killed")
-        lab.shell("(exec setsid tail -f /dev/null) & (exec nohup tail -f /dev/null >/dev/null 2>&1) & exit 0", user)
+        lab.shell("(exec setsid tail -f /dev/null) & (exec nohup tail -f /dev/null >/dev/null 2>&1) & exit 0", user).ok()
         leavings.nothing_left(f"{user}: with processes of its own in the background")
         with lab.terminal([SANDBOX, "shell", "-c", "echo ready; exec tail -f /dev/null"], user) as terminal:
             terminal.expect("ready")

@@ -18,6 +18,7 @@ import system
 SCRATCH = "/mnt"
 TOOLS = "/usr/local/lib/lab"       # what tests run as other programs
 PROBE = TOOLS + "/probe"
+SOURCE = "/usr/src/claude-sandbox"  # a copy of the tree
 LOGS = "/run/lab"                  # root's: logs, control files of test programs
 
 
@@ -190,6 +191,7 @@ def build(directory):
 
     _users()
     _install(directory)
+    _copy_tree()
 
     system.mount("home", "/home", "tmpfs", system.MS_NODEV, "mode=0755")
     # the checkout may lie in any of these: nothing is read from it from here on
@@ -211,6 +213,7 @@ def build(directory):
     write("/etc/hostname", "lab\n")
     write("/etc/hosts", "127.0.0.1 localhost\n")
     os.makedirs("/run/dbus", 0o755)
+    system.must("/usr/bin/dbus-uuidgen", "--ensure=/etc/machine-id")
 
 
 def _users():
@@ -227,6 +230,30 @@ def _users():
     write("/etc/group", "".join(lines))
 
 
+def _copy_tree():
+    """The tree as git has it or would take it."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    listed = subprocess.run(["/usr/bin/git", "-C", root, "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others",
+                             "--exclude-standard"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    names = [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
+    if listed.returncode != 0:
+        for path, directories, files in os.walk(root):
+            directories[:] = [name for name in directories if not name.startswith((".git", "build"))]
+            names += [os.path.relpath(os.path.join(path, name), root) for name in files]
+    for name in names:
+        if os.path.isfile(os.path.join(root, name)):
+            os.makedirs(os.path.join(SOURCE, os.path.dirname(name)), exist_ok=True)
+            shutil.copy2(os.path.join(root, name), os.path.join(SOURCE, name))
+
+
+_installed = []
+
+
+def installed():
+    """Paths of the files that the installation of this lab made."""
+    return list(_installed)
+
+
 def _install(directory):
     for path in ("/etc/claude-sandbox.conf", "/etc/claude-gitconfig"):
         if os.path.lexists(path):
@@ -234,6 +261,8 @@ def _install(directory):
     shutil.rmtree("/usr/libexec/claude-sandbox", ignore_errors=True)
     system.must("/usr/bin/meson", "install", "-C", directory, "--no-rebuild", "--quiet", timeout=120,
                 env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8"})
+    with open(os.path.join(directory, "meson-logs", "install-log.txt"), encoding="utf-8") as f:
+        _installed.extend(line.strip() for line in f if not line.startswith("#"))
     if not os.path.exists("/etc/claude-gitconfig"):
         write("/etc/claude-gitconfig", "")
     os.makedirs(TOOLS, exist_ok=True)

@@ -79,9 +79,10 @@ def homes_and_secrets_are_hidden(lab):
         machine.write(f"{user.home}/.codex/auth.json", "PRIVATE-CODEX", 0o600, user)
         machine.write(f"{user.home}/.claude/settings.json", "{}", 0o600, user)
         lab.install_agent(user)
-        script = "ls -A ~ /home /root 2>&1; cat ~/.ssh/* ~/.netrc ~/.aws/* ~/.config/other/* ~/other-project/* ~/.codex/* " \
-                 "/etc/shadow /etc/gshadow /home/bob/* 2>/dev/null"
+        script = "ls -A ~ /home /root 2>/dev/null; cat ~/.ssh/* ~/.netrc ~/.aws/* ~/.config/other/* ~/other-project/* ~/.codex/* " \
+                 "/etc/shadow /etc/gshadow /home/bob/* 2>/dev/null; echo done"
         result = lab.shell(script, user)
+        holds(result.status == 0 and result.out.endswith(b"done\n"), f"{user}: {result!r}")
         holds(b"PRIVATE" not in result.out and b"root:" not in result.out.split(b"/root:")[-1],
               f"{user}: {result.out!r}")
         holds(b"other-project" not in result.out and b".ssh" not in result.out and b"bob" not in result.out,
@@ -112,10 +113,10 @@ def agent_itself_is_read_only(lab):
     for user in BOTH:
         machine.write(f"{user.home}/.local/bin/claude",
                       "#!/bin/bash\necho planted >> ~/.local/bin/claude && echo wrote\n"
-                      "rm -f ~/.local/bin/claude && echo removed\nmv ~/.local/bin ~/.local/elsewhere && echo moved\nexit 0\n",
+                      "rm -f ~/.local/bin/claude && echo removed\nmv ~/.local/bin ~/.local/elsewhere && echo moved\necho tried\n",
                       0o755, user)
         result = lab.run([CLAUDE], user)
-        equal(result.out, b"", f"{user}: {result!r}")
+        equal((result.status, result.out), (0, b"tried\n"), f"{user}: {result!r}")
         with open(f"{user.home}/.local/bin/claude", encoding="ascii") as f:
             holds("\nplanted" not in f.read(), str(user))
 
@@ -125,7 +126,7 @@ def system_bus_is_not_inside(lab):
     for user in BOTH:
         result = lab.shell(f"{PROBE} connect /run/dbus/system_bus_socket; {PROBE} connect /var/run/dbus/system_bus_socket; "
                            "ls -A /run /run/dbus 2>/dev/null", user)
-        holds(b"connected" not in result.out, f"{user}: {result.out!r}")
+        equal(result.out.split(b"\n")[:2], [b"refused:ENOENT"] * 2, f"{user}: {result!r}")
         holds(b"dbus" not in result.out and b"lab" not in result.out, f"{user}: {result.out!r}")
         result = lab.run([machine.PROBE, "connect", "/run/dbus/system_bus_socket"], user)
         equal(result.out, b"connected\n", "outside it answers")
@@ -154,7 +155,7 @@ def listening_sockets_are_covered(lab):
         script = "/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"\\0lab-abstract\")' " \
                  "2>/dev/null && echo connected; true"
         for user in BOTH:
-            equal(lab.shell(script, user).out, b"", f"{user}: an abstract socket")
+            equal(lab.shell(script, user).ok().out, b"", f"{user}: an abstract socket")
 
 
 @test(needs="bus")
@@ -268,7 +269,7 @@ def allow_write_opens_one_directory(lab):
         shared = "/srv/shared"
         os.makedirs(shared, exist_ok=True)
         os.chmod(shared, 0o1777)
-        equal(lab.shell(f"touch {shared}/x 2>/dev/null && echo wrote; true", user).out, b"", str(user))
+        equal(lab.shell(f"touch {shared}/x 2>/dev/null && echo wrote; true", user).ok().out, b"", str(user))
         lab.configure(f"allow-write = {shared}\n")
         equal(lab.shell(f"touch {shared}/{user} && echo wrote", user).ok().out, b"wrote\n", str(user))
         holds(os.path.exists(f"{shared}/{user}"), "it came out")

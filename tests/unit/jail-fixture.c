@@ -26,7 +26,8 @@ void jail_prepare(Jail *jail, const char *script, uint32_t terminals, uint32_t p
 			.master_fd = FD_NONE,
 			.slave_fd = FD_NONE,
 			.in_fd = FD_NONE,
-			.out_fd = FD_NONE };
+			.out_fd = FD_NONE,
+			.given = { FD_NONE, FD_NONE, FD_NONE } };
 	jail->orders = (InitOrders){ .program = strdup("/bin/sh"),
 				     .cwd = strdup("/"),
 				     .terminals = terminals,
@@ -92,9 +93,9 @@ void jail_start(Jail *jail)
 
 	assert_true(program_fd >= 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-	if (jail->orders.descriptors & 1)
+	if ((jail->orders.descriptors & 1) && jail->given[0] < 0)
 		assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-	if (jail->orders.descriptors & 6)
+	if ((jail->orders.descriptors & 6) && jail->given[1] < 0 && jail->given[2] < 0)
 		assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	for (int i = 0; i < INIT_FD_MAX; i++)
 		sources[i] = FD_NONE;
@@ -104,6 +105,9 @@ void jail_start(Jail *jail)
 	sources[INIT_FD_STDIN] = in[0];
 	sources[INIT_FD_STDOUT] = jail->orders.descriptors & 2 ? out[1] : FD_NONE;
 	sources[INIT_FD_STDERR] = jail->orders.descriptors & 4 ? out[1] : FD_NONE;
+	for (int i = 0; i < 3; i++)
+		if (jail->given[i] >= 0)
+			sources[INIT_FD_STDIN + i] = jail->given[i];
 
 	jail->pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, 0);
 	assert_true(jail->pid >= 0);

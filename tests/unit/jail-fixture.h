@@ -16,6 +16,7 @@ typedef struct Jail {
 	int slave_fd;  /* given away by jail_start() */
 	int in_fd;     /* write end of key 0's pipe */
 	int out_fd;    /* read end of key 1's pipe */
+	int given[3];  /* descriptors for keys, instead of pipes; not owned */
 	InitOrders orders;
 	bool nobody;            /* init runs as uid 65534 */
 	const char *raw_orders; /* instead of orders */

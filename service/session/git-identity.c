@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/session/git-identity.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include "service/session/program.h"
+
+#define GIT_KILL_MSEC 1000
+#define GIT_READ_BYTES 4096u
+
+void git_identity_done(GitIdentity *identity)
+{
+	free(identity->name);
+	free(identity->email);
+	free(identity->directory);
+	free(identity->common_directory);
+	free(identity->top_level);
+	*identity = (GitIdentity){ 0 };
+}
+
+/* ---- what git says ---- */
+
+static int replace_string(char **string, const char *start, size_t n)
+{
+	char *copy = strndup(start, n);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*string);
+	*string = copy;
+	return 0;
+}
+
+int git_identity_parse_config(const char *output, size_t size, GitIdentity *identity)
+{
+	for (const char *item = output, *end = output + size; item < end;) {
+		const char *stop = memchr(item, 0, (size_t)(end - item));
+		const char *value, *name;
+		int r = 0;
+
+		if (!stop)
+			return 0;
+		/* Without a value there is no newline: "user.name" alone, a boolean that is no name. */
+		value = memchr(item, '\n', (size_t)(stop - item));
+		name = starts_with(item, "user.");
+		if (value && name && *++value) {
+			if (starts_with(name, "name\n"))
+				r = replace_string(&identity->name, value, (size_t)(stop - value));
+			else if (starts_with(name, "email\n"))
+				r = replace_string(&identity->email, value, (size_t)(stop - value));
+		}
+		if (r < 0)
+			return r;
+		item = stop + 1;
+	}
+	return 0;
+}
+
+int git_identity_parse_places(const char *output, size_t size, GitIdentity *identity)
+{
+	char **const places[] = { &identity->directory, &identity->common_directory, &identity->top_level };
+	const char *line = output, *end = output + size, *starts[ELEMENTSOF(places)];
+	size_t sizes[ELEMENTSOF(places)];
+
+	if (memchr(output, 0, size))
+		return 0;
+	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+		const char *stop = line < end ? memchr(line, '\n', (size_t)(end - line)) : NULL;
+
+		if (!stop || *line != '/')
+			return 0;
+		starts[i] = line;
+		sizes[i] = (size_t)(stop - line);
+		line = stop + 1;
+	}
+	if (line != end)
+		return 0;
+	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+		int r = replace_string(places[i], starts[i], sizes[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- asking it ---- */
+
+typedef struct GitChild {
+	GitQuery *query;
+	int pidfd, out_fd;
+	char *output;
+	size_t size;
+	bool failed;
+	sd_event_source *pid_source, *out_source;
+} GitChild;
+
+struct GitQuery {
+	GitChild children[2];
+	sd_event_source *deadline;
+	GitAnswered answered;
+	void *userdata;
+};
+
+static char *const git_config_arguments[] = {
+	(char *)"git",    (char *)"-c",           (char *)"core.fsmonitor=false",  (char *)"config",
+	(char *)"--null", (char *)"--get-regexp", (char *)"^user\\.(name|email)$", NULL,
+};
+
+static char *const git_places_arguments[] = {
+	(char *)"git",
+	(char *)"-c",
+	(char *)"core.fsmonitor=false",
+	(char *)"rev-parse",
+	(char *)"--path-format=absolute",
+	(char *)"--git-dir",
+	(char *)"--git-common-dir",
+	(char *)"--show-toplevel",
+	NULL,
+};
+
+static void git_child_done(GitChild *child)
+{
+	child->pid_source = sd_event_source_disable_unref(child->pid_source);
+	child->out_source = sd_event_source_disable_unref(child->out_source);
+	program_destroy(&child->pidfd, GIT_KILL_MSEC);
+	close_fdp(&child->out_fd);
+	freep(&child->output);
+}
+
+GitQuery *git_query_free(GitQuery *query)
+{
+	if (!query)
+		return NULL;
+	for (size_t i = 0; i < ELEMENTSOF(query->children); i++)
+		git_child_done(&query->children[i]);
+	(void)sd_event_source_disable_unref(query->deadline);
+	free(query);
+	return NULL;
+}
+
+static void git_query_answer(GitQuery *query)
+{
+	_cleanup_(git_identity_done) GitIdentity identity = { 0 };
+	const GitChild *config = &query->children[0], *places = &query->children[1];
+
+	(void)sd_event_source_set_enabled(query->deadline, SD_EVENT_OFF);
+	if (!config->failed && config->output)
+		(void)git_identity_parse_config(config->output, config->size, &identity);
+	if (!places->failed && places->output)
+		(void)git_identity_parse_places(places->output, places->size, &identity);
+	/* May free query. */
+	query->answered(query->userdata, &identity);
+}
+
+static void git_child_settle(GitChild *child)
+{
+	GitQuery *query = child->query;
+
+	for (size_t i = 0; i < ELEMENTSOF(query->children); i++)
+		if (query->children[i].pidfd >= 0 || query->children[i].out_fd >= 0)
+			return;
+	git_query_answer(query);
+}
+
+static int on_output(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	GitChild *child = userdata;
+	ssize_t n;
+
+	if (child->size + GIT_READ_BYTES > GIT_OUTPUT_MAX)
+		n = -1;
+	else {
+		n = read(fd, child->output + child->size, GIT_READ_BYTES);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return 0;
+	}
+	if (n > 0) {
+		child->size += (size_t)n;
+		return 0;
+	}
+	if (n < 0)
+		child->failed = true;
+	child->out_source = sd_event_source_disable_unref(child->out_source);
+	close_fdp(&child->out_fd);
+	git_child_settle(child);
+	return 0;
+}
+
+static int on_child_ended(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	GitChild *child = userdata;
+	int status = 0, r = program_reap(child->pidfd, &status);
+
+	if (r == 0)
+		return 0;
+	/* config exits 1 when it found nothing; what a failed rev-parse printed before is not all of it. */
+	if (r < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		child->failed = true;
+	child->pid_source = sd_event_source_disable_unref(child->pid_source);
+	close_fdp(&child->pidfd);
+	git_child_settle(child);
+	return 0;
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	GitQuery *query = userdata;
+
+	for (size_t i = 0; i < ELEMENTSOF(query->children); i++) {
+		GitChild *child = &query->children[i];
+
+		if (child->pidfd >= 0 || child->out_fd >= 0)
+			child->failed = true;
+		child->pid_source = sd_event_source_disable_unref(child->pid_source);
+		child->out_source = sd_event_source_disable_unref(child->out_source);
+		program_destroy(&child->pidfd, GIT_KILL_MSEC);
+		close_fdp(&child->out_fd);
+	}
+	git_query_answer(query);
+	return 0;
+}
+
+static _noreturn_ void git_child_run(const GitOptions *options, char *const *arguments, int out_fd,
+				     pid_t parent)
+{
+	_cleanup_free_ char *home = NULL;
+	char *environment[] = { NULL, NULL };
+
+	if (asprintf(&home, "HOME=%s", options->home) < 0)
+		_exit(127);
+	environment[0] = home;
+	if (fchdir(options->workspace_fd) < 0 ||
+	    setns(options->holder_pidfd, CLONE_NEWUSER | (options->network ? CLONE_NEWNET : 0)) < 0)
+		_exit(127);
+	program_child_reset(parent);
+	program_execute(options->path, arguments, environment, FD_NONE, out_fd, FD_NONE);
+}
+
+static int git_child_start(sd_event *event, const GitOptions *options, char *const *arguments,
+			   GitChild *child)
+{
+	_cleanup_close_ int out_fd = FD_NONE;
+	pid_t parent = getpid(), pid;
+	int fds[2], r;
+
+	child->output = malloc(GIT_OUTPUT_MAX);
+	if (!child->output)
+		return -ENOMEM;
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	child->out_fd = fds[0];
+	out_fd = fds[1];
+	if (fcntl(child->out_fd, F_SETFL, O_NONBLOCK) < 0)
+		return -errno;
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		git_child_run(options, arguments, out_fd, parent);
+	child->pidfd = program_pidfd(pid);
+	if (child->pidfd < 0) {
+		r = child->pidfd;
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+		return r;
+	}
+	r = sd_event_add_io(event, &child->pid_source, child->pidfd, EPOLLIN, on_child_ended, child);
+	if (r == 0)
+		r = sd_event_add_io(event, &child->out_source, child->out_fd, EPOLLIN, on_output, child);
+	return r;
+}
+
+int git_query_start(sd_event *event, const GitOptions *options, GitAnswered answered, void *userdata,
+		    GitQuery **ret)
+{
+	_cleanup_(git_query_freep) GitQuery *query = NULL;
+	int r;
+
+	query = malloc(sizeof(*query));
+	if (!query)
+		return -ENOMEM;
+	*query = (GitQuery){ .answered = answered, .userdata = userdata };
+	for (size_t i = 0; i < ELEMENTSOF(query->children); i++)
+		query->children[i] = (GitChild){ .query = query, .pidfd = FD_NONE, .out_fd = FD_NONE };
+	r = git_child_start(event, options, git_config_arguments, &query->children[0]);
+	if (r == 0)
+		r = git_child_start(event, options, git_places_arguments, &query->children[1]);
+	if (r == 0)
+		r = sd_event_add_time_relative(event, &query->deadline, CLOCK_MONOTONIC, GIT_DEADLINE_USEC, 0,
+					       on_deadline, query);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(query);
+	return 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The session's end of the link. The service may be absent at any time, may come back as another process, and
+ * is never waited for: what it has to learn is kept as flags, what answers a question is one of at most
+ * LINK_WAITING_MAX packets, and while those wait no further question is read.
+ */
+
+#include <systemd/sd-event.h>
+
+#include "dbus/base.h"
+#include "service/link/link.h"
+
+typedef struct LinkServer LinkServer;
+
+typedef struct LinkServerCalls {
+	/* The service wants the end: hang up, kill after grace_usec. */
+	void (*stop)(void *userdata, uint64_t grace_usec);
+	/* All rows of table, to be freed by the link server. Return: 0 or a negative errno, which is the
+	 * answer. */
+	int (*table)(void *userdata, LinkTable table, LinkRow **ret_rows, uint32_t *ret_n);
+	/* The last word (failed or exited) is with the service. */
+	void (*delivered)(void *userdata);
+} LinkServerCalls;
+
+/*
+ * listen_fd: bound, taken over on success; listen(2) is called here, since it is what names this process to
+ * whoever connects (unix(7), SO_PEERCRED). Connections of any uid but 0 are closed. Return: 0 or a negative
+ * errno.
+ */
+int link_server_new(sd_event *event, int listen_fd, const LinkServerCalls *calls, void *userdata,
+		    LinkServer **ret);
+LinkServer *link_server_free(LinkServer *server);
+DEFINE_CLEANUP(LinkServer, link_server_free)
+
+typedef struct LinkStatus {
+	SessionState state;
+	pid_t leader;
+	bool jailed;
+	int exit_status;
+} LinkStatus;
+
+/* Told at once, or with the greeting of the next connection. */
+void link_server_set_status(LinkServer *server, const LinkStatus *status);
+/* The agent runs. Told once. */
+void link_server_started(LinkServer *server);
+/* The last word, one of the two, told once: the launch failed (error: a CS_ERROR_ name), or all is over. */
+int link_server_failed(LinkServer *server, const char *error, const char *text);
+void link_server_exited(LinkServer *server, int status);
+
+/* A copy of text that the link takes: cut at LINK_TEXT_MAX. NULL without memory. */
+char *link_text(const char *text);

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/session/run.h"
+
+int main(void)
+{
+	return session_run();
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/session/network.h"
+
+#include "dbus/names.h"
+#include "service/net/host.h"
+
+int network_prepare(Network *network, const Config *config, const char **ret_error, char **ret_problem)
+{
+	int r;
+
+	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
+	network->jailed = config_flag(config, CONFIG_EGRESS_JAIL);
+	if (!network->jailed)
+		return 0;
+	r = host_network_read(&network->host, ret_problem);
+	if (r < 0)
+		return r;
+	return routes_make(&network->host, config, &network->routes, ret_problem);
+}
+
+int network_lock(Network *network, Holder *holder, const char **ret_error, char **ret_problem)
+{
+	int r;
+
+	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
+	if (!network->jailed)
+		return 0;
+	r = denial_init(&network->denial, &network->sockets, &network->routes, ret_problem);
+	if (r < 0)
+		return r;
+	network->denial_open = true;
+	r = denial_apply(&network->denial, ret_problem);
+	if (r == 0)
+		r = holder_self_test(holder, ret_problem);
+	/* Both copies, and before pasta: a queue of the tap that is still open would take frames meant for
+	 * it. */
+	if (r == 0)
+		r = holder_close_tap(holder, ret_problem);
+	close_fdp(&network->sockets.tap_fd);
+	network->denial.tap_fd = FD_NONE;
+	if (r < 0)
+		return r;
+	*ret_error = CS_ERROR_ROUTES_DIFFER;
+	return denial_read_back(&network->denial, ret_problem);
+}
+
+void network_done(Network *network)
+{
+	if (network->denial_open)
+		denial_done(&network->denial);
+	jail_sockets_close(&network->sockets);
+	route_table_done(&network->routes);
+	host_network_done(&network->host);
+	*network = NETWORK_INIT;
+}
+
+int network_read_back(Network *network, char **ret_problem)
+{
+	return network->denial_open ? denial_read_back(&network->denial, ret_problem) : 0;
+}
+
+/* Does the most specific row that holds all of row deny it? */
+static bool denies(const RouteTable *routes, const RouteRow *row)
+{
+	const RouteRow *best = NULL;
+
+	for (size_t i = 0; i < routes->n_rows; i++) {
+		const RouteRow *ours = &routes->rows[i];
+		uint32_t mask = ours->length == 0 ? 0 : ~0U << (32 - ours->length);
+
+		if (ours->length > row->length || ((ours->address ^ row->address) & mask) != 0)
+			continue;
+		if (!best || ours->length > best->length ||
+		    (ours->length == best->length && ours->verdict != ROUTE_DENY))
+			best = ours;
+	}
+	return best && best->verdict == ROUTE_DENY;
+}
+
+int network_host_again(const Network *network, const Config *config, char **ret_problem)
+{
+	_cleanup_(host_network_done) HostNetwork host = { 0 };
+	_cleanup_(route_table_done) RouteTable routes = { 0 };
+	int r;
+
+	r = host_network_read(&host, ret_problem);
+	if (r == 0)
+		r = routes_make(&host, config, &routes, ret_problem);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < routes.n_rows; i++) {
+		const RouteRow *row = &routes.rows[i];
+		char text[ROUTE_TEXT_MAX];
+
+		if (row->verdict == ROUTE_DENY && !denies(&network->routes, row))
+			return refuse(ret_problem, -EXDEV,
+				      "the host's network has changed (%s, %s) and this session does not "
+				      "deny it; it "
+				      "stays offline, start it anew",
+				      route_to_string(row->address, row->length, text), row->reason);
+	}
+	return host.uplink;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The denial of one session, in its order. ORDER IS SECURITY: the host's network is read before the namespace
+ * is programmed; the programming ends before the tap is tested; the tap is tested before it is let go; what
+ * is there is read back last, after everything that could have changed it; and only a namespace that passed
+ * gets a wire.
+ */
+
+#include "dbus/base.h"
+#include "service/net/denial.h"
+#include "service/plan/config.h"
+#include "service/session/holder.h"
+
+typedef struct Network {
+	bool jailed;
+	HostNetwork host;
+	RouteTable routes;
+	JailSockets sockets;
+	Denial denial;
+	bool denial_open;
+} Network;
+
+#define NETWORK_INIT ((Network){ .sockets = JAIL_SOCKETS_INIT })
+
+/*
+ * Read the host and make the table of routes; nothing when the configuration shares the host's network.
+ * Return: 0; a negative errno with *ret_error (a CS_ERROR_ name, static) and *ret_problem; likewise below.
+ */
+int network_prepare(Network *network, const Config *config, const char **ret_error, char **ret_problem);
+/* Program, test, let go of the tap, read back. network->sockets are the holder's. */
+int network_lock(Network *network, Holder *holder, const char **ret_error, char **ret_problem);
+void network_done(Network *network);
+
+/* Read everything back again. Return: as denial_read_back(); 0 when not jailed. */
+int network_read_back(Network *network, char **ret_problem);
+/*
+ * Read the host again: has it an uplink, and is every denial that its network asks for now in force here?
+ * Return: 1 with an uplink; 0 without; -EXDEV with *ret_problem when the namespace would have to deny more
+ * than it does; another negative errno.
+ */
+int network_host_again(const Network *network, const Config *config, char **ret_problem);

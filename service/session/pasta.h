@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * pasta, the wire: a child in the foreground that carries frames between the tap jail0 and sockets of the
+ * host. It decides nothing; addresses, routes and the filter are there before it comes and stay when it goes.
+ */
+
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "dbus/base.h"
+
+typedef struct Pasta Pasta;
+
+/* pasta has ended and is reaped. line: the last line of its error output, or NULL. */
+typedef void (*PastaEnded)(void *userdata, const char *line);
+
+typedef struct PastaOptions {
+	const char *path; /* program_find() */
+	uid_t uid;
+	gid_t gid;
+	pid_t holder;       /* joined by its pid */
+	uint32_t forwarder; /* D in host byte order, or 0 */
+} PastaOptions;
+
+/* Start it. Return: 0, or a negative errno with *ret_problem. */
+int pasta_start(sd_event *event, const PastaOptions *options, PastaEnded ended, void *userdata, Pasta **ret,
+		char **ret_problem);
+/* Kill, reap, close. Return: NULL. ended is not called. */
+Pasta *pasta_free(Pasta *pasta);
+DEFINE_CLEANUP(Pasta, pasta_free)
+
+/* The arguments, argv[0] first, NULL-terminated, to be freed with strings_free(); NULL without memory. */
+char **pasta_arguments(const PastaOptions *options);

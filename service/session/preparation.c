@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/session/preparation.h"
+
+#include "dbus/names.h"
+#include "service/plan/workspace-rules.h"
+#include "service/session/git-config.h"
+#include "service/session/resolver.h"
+#include "service/session/sockets.h"
+#include "service/session/temp-root.h"
+
+int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile)
+{
+	const char *path = config_text(&request->config, CONFIG_WORKSPACE_ROOT) ?: request->cwd;
+	PlanView functions;
+	int r;
+
+	*preparation = (Preparation){ .request = request, .profile = profile, .workspace = PLAN_NODE_INIT };
+	r = view_init(&preparation->view, request->uid, request->home);
+	if (r < 0)
+		return r;
+	functions = view_functions(&preparation->view);
+	if (functions.resolve(&preparation->view, path, &preparation->workspace) < 0)
+		return 0;
+	return view_set_workspace(&preparation->view, preparation->workspace.path);
+}
+
+void preparation_done(Preparation *preparation)
+{
+	view_done(&preparation->view);
+	plan_node_done(&preparation->workspace);
+	git_identity_done(&preparation->git);
+	preparation->warnings = strings_free(preparation->warnings);
+}
+
+static int copy_string(char **to, const char *from)
+{
+	free(*to);
+	*to = from ? strdup(from) : NULL;
+	return from && !*to ? -ENOMEM : 0;
+}
+
+int preparation_set_git(Preparation *preparation, const GitIdentity *identity)
+{
+	int r;
+
+	r = copy_string(&preparation->git.name, identity->name);
+	if (r == 0)
+		r = copy_string(&preparation->git.email, identity->email);
+	if (r == 0)
+		r = copy_string(&preparation->git.directory, identity->directory);
+	if (r == 0)
+		r = copy_string(&preparation->git.common_directory, identity->common_directory);
+	if (r == 0)
+		r = copy_string(&preparation->git.top_level, identity->top_level);
+	return r;
+}
+
+static int make_git_config(const Preparation *preparation, char **ret)
+{
+	const Config *config = &preparation->request->config;
+	_cleanup_free_ const char **hosts = calloc(config->n_values + 1, sizeof(char *));
+	const ConfigValue *value;
+	size_t index = 0, n = 0;
+
+	if (!hosts)
+		return -ENOMEM;
+	while ((value = config_next(config, CONFIG_FORGE_HOST, &index)))
+		hosts[n++] = value->text;
+	return git_config_render(&(GitConfigOptions){ .name = preparation->git.name,
+						      .email = preparation->git.email,
+						      .forge_hosts = hosts,
+						      .forge = !config_flag(config, CONFIG_NO_FORGE) },
+				 ret);
+}
+
+/* Never a refusal: a session without names of hosts still reaches addresses. */
+static int make_resolver(Preparation *preparation, const PreparationNetwork *network, char **ret)
+{
+	_cleanup_(resolver_done) Resolver resolver = { 0 };
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	int r;
+
+	r = resolver_read(&text, &size);
+	if (r < 0) {
+		size = 0;
+		r = strings_appendf(&preparation->warnings,
+				    "/etc/resolv.conf cannot be read (%s): no names inside", strerror(-r));
+		if (r < 0)
+			return r;
+	}
+	r = resolver_render(text ?: "", size, network->forwarder, !network->jailed, &resolver);
+	if (r < 0)
+		return r;
+	if (network->jailed && network->forwarder != 0 && resolver.n_ipv4 == 0)
+		r = strings_append(
+			&preparation->warnings,
+			resolver.n_servers == 0
+				? "no name server in /etc/resolv.conf: names do not resolve inside; add one"
+				: "no IPv4 name server in /etc/resolv.conf: names do not resolve inside; add "
+				  "one");
+	preparation->resolver =
+		network->jailed ? network->forwarder != 0 && resolver.n_ipv4 > 0 : resolver.n_servers > 0;
+	*ret = TAKE_PTR(resolver.text);
+	return r;
+}
+
+static int make_temp_root(const Preparation *preparation, char **ret, char ***warnings)
+{
+	_cleanup_free_ char *problem = NULL;
+	int r;
+
+	if (!preparation->profile->temp_root || !preparation->workspace.path)
+		return 0;
+	r = temp_root_make(CS_TEMP_ROOT, preparation->request->uid, preparation->workspace.path, ret,
+			   &problem);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		r = strings_appendf(warnings, "no temporary files that outlive the session: %s",
+				    problem ?: strerror(-r));
+	return r;
+}
+
+/*
+ * A linked worktree or a submodule has its repository elsewhere; only then, and only when the workspace is
+ * the top of what git means, are its places named.
+ */
+static void choose_git_places(const Preparation *preparation, PlanFacts *facts)
+{
+	const GitIdentity *git = &preparation->git;
+	const char *workspace = preparation->workspace.path;
+
+	if (!workspace || !git->directory || !git->common_directory || !streq(git->top_level, workspace))
+		return;
+	if (!path_is_within(git->directory, workspace))
+		facts->git_directory = git->directory;
+	if (!path_is_within(git->common_directory, workspace))
+		facts->git_common_directory = git->common_directory;
+}
+
+/* Places of which the plan makes private ones whatever is configured. */
+static int find_sockets(const Preparation *preparation, char ***ret, char **ret_problem)
+{
+	const char *directories[] = { "/tmp",
+				      "/run",
+				      "/var/run",
+				      "/dev",
+				      "/proc",
+				      "/sys",
+				      "/home",
+				      "/root",
+				      preparation->request->home,
+				      preparation->view.home,
+				      NULL };
+
+	return sockets_find(directories, ret, ret_problem);
+}
+
+int preparation_plan(Preparation *preparation, const PreparationNetwork *network, const TerminalKeys *keys,
+		     Plan *ret, const char **ret_error, char **ret_problem)
+{
+	_cleanup_free_ char *git_config = NULL, *resolver = NULL, *temp_root = NULL;
+	_cleanup_(strings_freep) char **sockets = NULL;
+	PlanView view = view_functions(&preparation->view);
+	PlanFacts facts;
+	int r;
+
+	*ret_error = CS_ERROR_PLAN_REFUSED;
+	r = find_sockets(preparation, &sockets, ret_problem);
+	if (r == 0)
+		r = make_git_config(preparation, &git_config);
+	if (r == 0)
+		r = make_resolver(preparation, network, &resolver);
+	if (r == 0)
+		r = make_temp_root(preparation, &temp_root, &preparation->warnings);
+	if (r < 0)
+		return r;
+	facts = (PlanFacts){ .private_proc = network->private_proc,
+			     .git_config = git_config,
+			     .resolver = resolver,
+			     .temp_root = temp_root,
+			     .sockets = (const char *const *)sockets,
+			     .terminal = keys->terminal_fd >= 0,
+			     .terminal_path = keys->terminal_path };
+	choose_git_places(preparation, &facts);
+	return plan_make(preparation->request, preparation->profile, &facts, &view, ret, ret_error,
+			 ret_problem);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What the plan cannot know by itself, found out on this machine as the caller: the workspace as an open
+ * directory, who the caller is to git, the resolver, the temp root, sockets to be covered.
+ */
+
+#include "dbus/base.h"
+#include "service/plan/mounts.h"
+#include "service/session/git-identity.h"
+#include "service/session/terminal-keys.h"
+#include "service/session/view.h"
+
+typedef struct Preparation {
+	const SessionRequest *request; /* borrowed */
+	const Profile *profile;
+	View view;
+	PlanNode workspace; /* no descriptor when it cannot be had: the plan says why */
+	GitIdentity git;
+	bool resolver; /* names can resolve inside */
+	char **warnings;
+} Preparation;
+
+#define PREPARATION_INIT ((Preparation){ .workspace = PLAN_NODE_INIT })
+
+/* Return: 0 or -ENOMEM. */
+int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile);
+void preparation_done(Preparation *preparation);
+/* Take a copy of what git said. Return: 0 or -ENOMEM. */
+int preparation_set_git(Preparation *preparation, const GitIdentity *identity);
+
+typedef struct PreparationNetwork {
+	bool jailed;
+	uint32_t forwarder; /* D, or 0 */
+	bool private_proc;
+} PreparationNetwork;
+
+/*
+ * Gather the rest and make the plan. Return: 0; a negative errno with *ret_error (a CS_ERROR_ name, static)
+ * and *ret_problem. Warnings are in preparation->warnings and in the plan's.
+ */
+int preparation_plan(Preparation *preparation, const PreparationNetwork *network, const TerminalKeys *keys,
+		     Plan *ret, const char **ret_error, char **ret_problem);

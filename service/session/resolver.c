@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/session/resolver.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+
+#define RESOLVER_PATH "/etc/resolv.conf"
+
+void resolver_done(Resolver *resolver)
+{
+	free(resolver->text);
+	*resolver = (Resolver){ 0 };
+}
+
+/* Return: the length of the keyword at the start of line when white space or the end follows it, else 0. */
+static size_t keyword_length(const char *line, size_t n, const char *keyword)
+{
+	size_t length = strlen(keyword);
+
+	if (n < length || memcmp(line, keyword, length) != 0)
+		return 0;
+	return n == length || line[length] == ' ' || line[length] == '\t' ? length : 0;
+}
+
+static bool is_ipv4(const char *text, size_t n)
+{
+	char address[INET_ADDRSTRLEN];
+	struct in_addr in;
+
+	while (n > 0 && (*text == ' ' || *text == '\t')) {
+		text++;
+		n--;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == ' ' || text[i] == '\t')
+			n = i;
+	if (n == 0 || n >= sizeof(address))
+		return false;
+	memcpy(address, text, n);
+	address[n] = 0;
+	return inet_pton(AF_INET, address, &in) == 1;
+}
+
+static void render_line(FILE *out, const char *line, size_t n, bool keep_servers, Resolver *resolver)
+{
+	size_t length = keyword_length(line, n, "nameserver");
+
+	if (length > 0) {
+		resolver->n_servers++;
+		if (is_ipv4(line + length, n - length))
+			resolver->n_ipv4++;
+		if (!keep_servers)
+			return;
+	} else if (!keyword_length(line, n, "search") && !keyword_length(line, n, "domain") &&
+		   !keyword_length(line, n, "options"))
+		return;
+	(void)fprintf(out, "%.*s\n", (int)n, line);
+}
+
+int resolver_render(const char *text, size_t size, uint32_t forwarder, bool keep_servers, Resolver *ret)
+{
+	_cleanup_(resolver_done) Resolver resolver = { 0 };
+	_cleanup_fclose_ FILE *out = NULL;
+	size_t written = 0;
+
+	out = open_memstream(&resolver.text, &written);
+	if (!out)
+		return -ENOMEM;
+	if (forwarder != 0) {
+		struct in_addr in = { .s_addr = htonl(forwarder) };
+		char address[INET_ADDRSTRLEN];
+
+		(void)inet_ntop(AF_INET, &in, address, sizeof(address));
+		(void)fprintf(out, "nameserver %s\n", address);
+	}
+	for (const char *line = text, *end = text + size; line < end;) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line)) ?: end;
+		const char *last = stop;
+
+		while (last > line && (last[-1] == '\r' || last[-1] == ' ' || last[-1] == '\t'))
+			last--;
+		if (!memchr(line, 0, (size_t)(last - line)))
+			render_line(out, line, (size_t)(last - line), keep_servers && forwarder == 0,
+				    &resolver);
+		line = stop + 1;
+	}
+	if (fflush(out) != 0 || ferror(out))
+		return -ENOMEM;
+	fclosep(&out);
+	*ret = resolver;
+	resolver = (Resolver){ 0 };
+	return 0;
+}
+
+int resolver_read(char **ret, size_t *ret_size)
+{
+	_cleanup_close_ int fd = open(RESOLVER_PATH, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	_cleanup_free_ char *text = malloc(RESOLVER_BYTES_MAX + 1);
+	size_t size = 0;
+
+	if (!text)
+		return -ENOMEM;
+	if (fd < 0 && errno != ENOENT)
+		return -errno;
+	while (fd >= 0 && size <= RESOLVER_BYTES_MAX) {
+		ssize_t n = read(fd, text + size, RESOLVER_BYTES_MAX + 1 - size);
+
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		size += (size_t)n;
+	}
+	if (size > RESOLVER_BYTES_MAX)
+		return -E2BIG;
+	*ret = TAKE_PTR(text);
+	*ret_size = size;
+	return 0;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/session/session-state.h"
+
+#include <sys/epoll.h>
+
+#include "dbus/names.h"
+#include "service/session/jail-exec.h"
+#include "service/session/program.h"
+
+#define READ_BACK_USEC (100 * USEC_PER_MSEC) /* a burst of events is read back once */
+
+static int on_tail(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	Session *session = userdata;
+
+	if (tail_read(&session->tail) <= 0)
+		(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	return 0;
+}
+
+static void session_execute(Session *session)
+{
+	_cleanup_close_ int report_fd = FD_NONE, error_fd = FD_NONE;
+	_cleanup_free_ char *problem = NULL;
+	int r;
+
+	r = reports_new(session->event, &session_reports_calls, session, &session->reports, &report_fd);
+	if (r == 0)
+		r = tail_open(&session->tail, &error_fd);
+	if (r == 0)
+		r = sd_event_add_io(session->event, &session->tail_source, session->tail.fd, EPOLLIN, on_tail,
+				    session);
+	if (r == 0)
+		r = jail_execute(&(JailExec){ .request = &session->request,
+					      .plan = &session->plan,
+					      .keys = &session->keys,
+					      .report_fd = report_fd,
+					      .error_fd = error_fd },
+				 &session->holder, &problem);
+	session->executed = true;
+	/* A copy that stays open here would keep pipes from ending and the PTY from hanging up. */
+	terminal_keys_done(&session->keys);
+	if (r < 0)
+		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem ?: strerror(-r));
+}
+
+static void session_make_plan(Session *session)
+{
+	const PreparationNetwork network = { .jailed = session->network.jailed,
+					     .forwarder = session->network.routes.forwarder,
+					     .private_proc = session->private_proc };
+	_cleanup_free_ char *problem = NULL;
+	const char *error = CS_ERROR_PLAN_REFUSED;
+	int r;
+
+	r = preparation_plan(&session->preparation, &network, &session->keys, &session->plan, &error,
+			     &problem);
+	if (r < 0) {
+		session_fail(session, error, problem ?: strerror(-r));
+		return;
+	}
+	session->planned = true;
+	session_warn(session, session->preparation.warnings);
+	session_warn(session, session->plan.warnings);
+}
+
+/* git answers and the wire comes in any order; the plan needs the one, the agent both. */
+static void session_advance(Session *session)
+{
+	if (session->phase == PHASE_STARTING && session->git_known && !session->planned)
+		session_make_plan(session);
+	if (session->phase == PHASE_STARTING && session->planned && session->wire_known && !session->executed)
+		session_execute(session);
+}
+
+static void on_git_answered(void *userdata, const GitIdentity *identity)
+{
+	Session *session = userdata;
+	int r = preparation_set_git(&session->preparation, identity);
+
+	session->query = git_query_free(session->query);
+	session->git_known = true;
+	if (r < 0)
+		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, NULL);
+	session_advance(session);
+}
+
+/* ---- the wire ---- */
+
+static void on_wire_up(void *userdata)
+{
+	Session *session = userdata;
+
+	session->wire_known = true;
+	session->offline = false;
+	session_tell(session);
+	session_advance(session);
+}
+
+static void on_wire_down(void *userdata, const char *problem)
+{
+	Session *session = userdata;
+
+	session->offline = true;
+	if (!session->wire_known)
+		session_warn(
+			session,
+			(char *[]){
+				(char *)"the host has no usable IPv4 uplink: the session starts offline and "
+					"connects by itself when there is one",
+				NULL });
+	session->wire_known = true;
+	session_tell(session);
+	session_advance(session);
+}
+
+static void on_wire_failed(void *userdata, const char *problem)
+{
+	session_fail(userdata, CS_ERROR_JAIL_UNAVAILABLE, problem);
+}
+
+static int on_read_back(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	_cleanup_free_ char *problem = NULL;
+	Session *session = userdata;
+	int r = network_read_back(&session->network, &problem);
+
+	if (r == 0)
+		return 0;
+	/* A namespace that is not what was meant holds no agent for a moment longer. */
+	if (session->phase == PHASE_STARTING)
+		session_fail(session, CS_ERROR_ROUTES_DIFFER, problem);
+	else
+		session_end(session);
+	return 0;
+}
+
+static void on_wire_changed(void *userdata)
+{
+	Session *session = userdata;
+	int enabled = SD_EVENT_OFF;
+
+	if (session->phase > PHASE_RUNNING)
+		return;
+	if (!session->read_back) {
+		if (sd_event_add_time_relative(session->event, &session->read_back, CLOCK_MONOTONIC,
+					       READ_BACK_USEC, 0, on_read_back, session) < 0)
+			session_end(session);
+		return;
+	}
+	(void)sd_event_source_get_enabled(session->read_back, &enabled);
+	if (enabled != SD_EVENT_OFF)
+		return;
+	(void)sd_event_source_set_time_relative(session->read_back, READ_BACK_USEC);
+	(void)sd_event_source_set_enabled(session->read_back, SD_EVENT_ONESHOT);
+}
+
+static int on_wire_may_start(void *userdata)
+{
+	_cleanup_free_ char *problem = NULL;
+	const Session *session = userdata;
+
+	return network_host_again(&session->network, &session->request.config, &problem);
+}
+
+static int start_wire(Session *session, char **ret_problem)
+{
+	static const WireCalls calls = { .up = on_wire_up,
+					 .down = on_wire_down,
+					 .failed = on_wire_failed,
+					 .changed = on_wire_changed,
+					 .may_start = on_wire_may_start };
+	const Network *network = &session->network;
+
+	if (!network->jailed) {
+		session->wire_known = true;
+		return 0;
+	}
+	return wire_new(session->event,
+			&(WireOptions){ .pasta = { .path = session->pasta,
+						   .uid = session->request.uid,
+						   .gid = session->request.gid,
+						   .holder = session->holder.pid,
+						   .forwarder = network->routes.forwarder },
+					.watch_fd = network->sockets.watch_fd,
+					.route_fd = network->sockets.route_fd,
+					.uplink = network->host.uplink },
+			&calls, session, &session->wire, ret_problem);
+}
+
+/* ---- the sequence ---- */
+
+static int find_programs(Session *session, char **ret_problem)
+{
+	int r;
+
+	r = program_find("bwrap", "bubblewrap", &session->bwrap, ret_problem);
+	if (r == 0 && session->network.jailed)
+		r = program_find("pasta", "passt", &session->pasta, ret_problem);
+	/* Without git there is no identity, and that is all. */
+	if (r == 0)
+		(void)program_find("git", "git", &session->git, NULL);
+	return r;
+}
+
+static int start_holder(Session *session, char **ret_problem)
+{
+	int r;
+
+	r = holder_start(&session->holder,
+			 &(HolderOptions){ .uid = session->request.uid,
+					   .gid = session->request.gid,
+					   .jailed = session->network.jailed,
+					   .routes = &session->network.routes,
+					   .bwrap = session->bwrap,
+					   .arguments = jail_exec_arguments(),
+					   .descriptors = session->descriptors },
+			 &session->network.sockets, ret_problem);
+	return r < 0 ? r : session_watch_holder(session);
+}
+
+static void start_git(Session *session)
+{
+	const Preparation *preparation = &session->preparation;
+
+	if (session->git && S_ISDIR(preparation->workspace.mode) &&
+	    git_query_start(session->event,
+			    &(GitOptions){ .path = session->git,
+					   .home = session->request.home,
+					   .workspace_fd = preparation->workspace.fd,
+					   .holder_pidfd = session->holder.pidfd,
+					   .network = session->network.jailed },
+			    on_git_answered, session, &session->query) == 0)
+		return;
+	session->git_known = true;
+}
+
+static int try_proc(Session *session, char **ret_problem)
+{
+	ConfigProcfs wanted = config_procfs(&session->request.config);
+	_cleanup_free_ char *problem = NULL;
+	int r;
+
+	if (wanted == PROCFS_OUTER)
+		return 0;
+	r = holder_try_proc(&session->holder, &problem);
+	session->private_proc = r == 0;
+	if (r < 0 && wanted == PROCFS_PRIVATE)
+		return refuse(ret_problem, r,
+			      "a private /proc cannot be mounted here (%s); set procfs = auto, or start the "
+			      "container "
+			      "without masks over /proc",
+			      problem ?: strerror(-r));
+	return 0;
+}
+
+static int session_sequence(Session *session, const int fds[static KEYS_MAX], const char **ret_error,
+			    char **ret_problem)
+{
+	int r;
+
+	*ret_error = CS_ERROR_BAD_REQUEST;
+	r = terminal_keys_take(&session->keys, fds, &session->request, ret_problem);
+	if (r < 0)
+		return r;
+	session->profile = profile_find(session->request.agent);
+	if (!session->profile || !session->profile->known)
+		return refuse(ret_problem, -EINVAL, "no agent is called '%s'", session->request.agent);
+
+	r = network_prepare(&session->network, &session->request.config, ret_error, ret_problem);
+	if (r == 0)
+		r = find_programs(session, ret_problem);
+	if (r == 0)
+		r = start_holder(session, ret_problem);
+	if (r == 0)
+		r = network_lock(&session->network, &session->holder, ret_error, ret_problem);
+	if (r < 0)
+		return r;
+
+	/* From here on pasta and git run beside what follows. */
+	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
+	session_warn(session, session->network.routes.warnings);
+	session_warn(session, session->network.denial.warnings);
+	r = start_wire(session, ret_problem);
+	if (r == 0)
+		r = preparation_init(&session->preparation, &session->request, session->profile);
+	if (r < 0)
+		return r;
+	start_git(session);
+	return try_proc(session, ret_problem);
+}
+
+void session_begin(Session *session, SessionInput *input)
+{
+	const char *error = CS_ERROR_JAIL_UNAVAILABLE;
+	_cleanup_free_ char *problem = NULL;
+	int r;
+
+	session->request = input->request;
+	input->request = (SessionRequest){ 0 };
+	session->descriptors = input->descriptors;
+	r = session_sequence(session, input->fds, &error, &problem);
+	if (r < 0) {
+		session_fail(session, error, problem ?: strerror(-r));
+		return;
+	}
+	session_advance(session);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The session's insides, for session.c (its life and end) and session-start.c (its start) alone. */
+
+#include "service/plan/mounts.h"
+#include "service/session/holder.h"
+#include "service/session/lifeline.h"
+#include "service/session/link-server.h"
+#include "service/session/network.h"
+#include "service/session/preparation.h"
+#include "service/session/reports.h"
+#include "service/session/session.h"
+#include "service/session/tail.h"
+#include "service/session/wire.h"
+
+/*
+ * STARTING  read the host → holder → deny, self-test, read back → then at once: the wire, git, a try at /proc
+ *           → plan (when git has answered) → bwrap (when the wire is up, or cannot be) → init reports the
+ * agent RUNNING   until the agent's exit is reported, or the jail's init is gone, or the terminal, or a stop
+ * ENDING    nothing may go on running: kill what does not end, reap
+ * SAYING    everything is gone; the service and launch are told, for two seconds at most
+ *
+ * Only STARTING fails (LINK_FAILED); afterwards there is an exit status. The order of the denial is in
+ * network.c.
+ */
+
+#define SESSION_START_USEC (30 * USEC_PER_SEC)
+
+typedef enum Phase {
+	PHASE_STARTING,
+	PHASE_RUNNING,
+	PHASE_ENDING,
+	PHASE_SAYING,
+} Phase;
+
+struct Session {
+	sd_event *event;
+	Phase phase;
+	SessionRequest request;
+	const Profile *profile;
+	struct rlimit descriptors;
+
+	LinkServer *link;
+	Lifeline *lifeline;
+	Reports *reports;
+	TerminalKeys keys;
+
+	char *bwrap, *pasta, *git; /* paths; git may be missing */
+	Network network;
+	Holder holder;
+	Wire *wire;
+	GitQuery *query;
+	Preparation preparation;
+	Plan plan;
+	Tail tail; /* of bwrap's standard error */
+
+	bool private_proc, planned, wire_known, git_known, offline, executed, stopped;
+	pid_t leader; /* the jail's init */
+	int leader_fd;
+
+	char *error, *problem; /* of a launch that failed */
+	bool status_known, delivered;
+	int status; /* as wait(2) encodes it */
+	char **warnings;
+
+	sd_event_source *deadline, *read_back, *holder_source, *tail_source, *signals[3];
+};
+
+/* The launch fails; everything ends. The first cause stands; after the start it does nothing. problem may be
+ * NULL. */
+void session_fail(Session *session, const char *error, const char *problem);
+/* Whatever still runs is to end. */
+void session_end(Session *session);
+/* Hang the agent up; what is left after grace_usec is killed. */
+void session_hang_up(Session *session, uint64_t grace_usec);
+/* Tell the service what the state is now. */
+void session_tell(Session *session);
+void session_warn(Session *session, char *const *warnings);
+/* Be called back when the holder, or the bwrap that it became, ends. Return: 0 or a negative errno. */
+int session_watch_holder(Session *session);
+extern const ReportsCalls session_reports_calls;

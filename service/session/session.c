@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/session/session-state.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include "dbus/names.h"
+#include "service/session/orphans.h"
+#include "service/session/program.h"
+#include "service/session/tables.h"
+
+#define HANG_UP_USEC (5 * USEC_PER_SEC) /* from a closed terminal to the kill */
+#define GRACE_MAX_USEC (60 * USEC_PER_SEC)
+#define ENDING_USEC (1 * USEC_PER_SEC) /* from the kill of the leader to the kill of bwrap, and on */
+#define SAYING_USEC (2 * USEC_PER_SEC)
+#define ORPHANS_MSEC 2000
+
+/* ---- what others are told ---- */
+
+static SessionState session_state(const Session *session)
+{
+	if (session->phase >= PHASE_ENDING)
+		return SESSION_ENDING;
+	if (session->phase == PHASE_STARTING)
+		return SESSION_STARTING;
+	if (session->stopped)
+		return SESSION_STOPPED;
+	return session->offline ? SESSION_OFFLINE : SESSION_RUNNING;
+}
+
+void session_tell(Session *session)
+{
+	link_server_set_status(session->link, &(LinkStatus){ .state = session_state(session),
+							     .leader = session->leader,
+							     .jailed = session->network.jailed,
+							     .exit_status = session->status });
+}
+
+static void session_deadline(Session *session, uint64_t usec)
+{
+	(void)sd_event_source_set_time_relative(session->deadline, usec);
+	(void)sd_event_source_set_enabled(session->deadline, SD_EVENT_ONESHOT);
+}
+
+void session_warn(Session *session, char *const *warnings)
+{
+	for (size_t i = 0; warnings && warnings[i]; i++)
+		(void)strings_append(&session->warnings, warnings[i]);
+}
+
+/* ---- the end ---- */
+
+static void session_leave_if_done(Session *session)
+{
+	if (session->phase == PHASE_SAYING && session->delivered && lifeline_is_flushed(session->lifeline))
+		(void)sd_event_exit(session->event, 0);
+}
+
+/* Nothing of the jail runs any more. */
+static void session_say(Session *session)
+{
+	session->phase = PHASE_SAYING;
+	session->holder_source = sd_event_source_disable_unref(session->holder_source);
+	holder_done(&session->holder);
+	session->reports = reports_free(session->reports);
+	session->leader_fd = close_fd(session->leader_fd);
+	network_done(&session->network);
+	(void)orphans_end(ORPHANS_MSEC);
+	session_deadline(session, SAYING_USEC);
+	if (session->problem) {
+		if (link_server_failed(session->link, session->error, session->problem) < 0)
+			(void)sd_event_exit(session->event, 1);
+	} else {
+		lifeline_exited(session->lifeline, session->status);
+		link_server_exited(session->link, session->status);
+	}
+	session_leave_if_done(session);
+}
+
+/* The leader first: with it goes everything in its pid namespace, and bwrap, which waits for it. */
+static void session_kill(Session *session, bool everything)
+{
+	if (session->leader_fd >= 0)
+		(void)program_signal(session->leader_fd, SIGKILL);
+	if (session->holder.pidfd >= 0 && (everything || session->leader_fd < 0))
+		(void)program_signal(session->holder.pidfd, SIGKILL);
+}
+
+void session_end(Session *session)
+{
+	if (session->phase >= PHASE_ENDING)
+		return;
+	session->phase = PHASE_ENDING;
+	session_tell(session);
+	session->query = git_query_free(session->query);
+	session->wire = wire_free(session->wire);
+	session->read_back = sd_event_source_disable_unref(session->read_back);
+	if (session->holder.pidfd < 0 || !session->holder_source) {
+		session_say(session);
+		return;
+	}
+	/* After a report of the exit init and bwrap end by themselves. */
+	if (!session->status_known)
+		session_kill(session, false);
+	session_deadline(session, ENDING_USEC);
+}
+
+/* The launch fails. The first cause stands. */
+void session_fail(Session *session, const char *error, const char *problem)
+{
+	if (session->phase != PHASE_STARTING)
+		return;
+	session->error = strdup(error);
+	session->problem = strdup(problem ?: "out of memory");
+	if (!session->error || !session->problem) {
+		(void)sd_event_exit(session->event, 1);
+		return;
+	}
+	session_end(session);
+}
+
+void session_hang_up(Session *session, uint64_t grace_usec)
+{
+	if (session->phase == PHASE_STARTING) {
+		session_fail(session, CS_ERROR_SESSION_DIED, "the session was ended before its agent ran");
+		return;
+	}
+	if (session->phase != PHASE_RUNNING)
+		return;
+	if (grace_usec == 0 || reports_send(session->reports, REPORT_HANGUP, 0) == -EPIPE) {
+		session_end(session);
+		return;
+	}
+	session_deadline(session, MIN_OF(grace_usec, GRACE_MAX_USEC));
+}
+
+static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	Session *session = userdata;
+
+	switch (session->phase) {
+	case PHASE_STARTING:
+		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE,
+			     "the jail did not start within 30 seconds; is the machine overloaded?");
+		break;
+	case PHASE_RUNNING:
+		session_end(session);
+		break;
+	case PHASE_ENDING:
+		session_kill(session, true);
+		session_deadline(session, ENDING_USEC);
+		break;
+	case PHASE_SAYING:
+		(void)sd_event_exit(session->event, 0);
+		break;
+	}
+	return 0;
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+	session_hang_up(userdata, HANG_UP_USEC);
+	return 0;
+}
+
+/* ---- the jail's init ---- */
+
+static void on_executed(Session *session, pid_t leader)
+{
+	if (session->phase != PHASE_STARTING || leader <= 1)
+		return;
+	session->leader_fd = program_pidfd(leader);
+	if (session->leader_fd < 0) {
+		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE,
+			     "the jail's init cannot be watched; start again");
+		return;
+	}
+	session->leader = leader;
+	session->phase = PHASE_RUNNING;
+	(void)sd_event_source_set_enabled(session->deadline, SD_EVENT_OFF);
+	for (size_t i = 0; session->warnings && session->warnings[i]; i++)
+		lifeline_warning(session->lifeline, session->warnings[i]);
+	lifeline_started(session->lifeline);
+	session_tell(session);
+	link_server_started(session->link);
+}
+
+static void on_init_failed(Session *session, InitStage stage, int error)
+{
+	static const char *const stages[INIT_STAGE_MAX] = {
+		[INIT_STAGE_ORDERS] = "the orders cannot be read",
+		[INIT_STAGE_SESSION] = "no session of processes can be made",
+		[INIT_STAGE_TERMINAL] = "the terminal cannot be taken",
+		[INIT_STAGE_SECCOMP] = "the seccomp filter cannot be installed",
+		[INIT_STAGE_FORK] = "no process for the agent",
+		[INIT_STAGE_DIRECTORY] = "the working directory cannot be entered inside",
+		[INIT_STAGE_EXECUTE] = "the agent cannot be executed",
+	};
+	bool missing = stage == INIT_STAGE_EXECUTE && error == ENOENT;
+	_cleanup_free_ char *problem = NULL;
+
+	(void)refuse(&problem, -error, "%s (%s): %s", stages[stage],
+		     stage == INIT_STAGE_DIRECTORY ? session->plan.cwd : session->plan.program,
+		     strerror(error));
+	session_fail(session, missing ? CS_ERROR_AGENT_MISSING : CS_ERROR_JAIL_UNAVAILABLE, problem);
+}
+
+static void on_report(void *userdata, const Report *report, pid_t leader)
+{
+	Session *session = userdata;
+
+	switch (report->kind) {
+	case REPORT_EXECUTED:
+		on_executed(session, leader);
+		break;
+	case REPORT_FAILED:
+		on_init_failed(session, report->stage, report->number);
+		break;
+	case REPORT_STOPPED:
+	case REPORT_CONTINUED:
+		if (session->phase != PHASE_RUNNING)
+			break;
+		session->stopped = report->kind == REPORT_STOPPED;
+		if (session->stopped)
+			lifeline_stopped(session->lifeline, report->number);
+		else
+			lifeline_continued(session->lifeline);
+		session_tell(session);
+		break;
+	case REPORT_EXITED:
+		if (session->phase != PHASE_RUNNING)
+			break;
+		session->status = report->number;
+		session->status_known = true;
+		session_end(session);
+		break;
+	case REPORT_SIGNAL:
+	case REPORT_RESUME:
+	case REPORT_HANGUP:
+	case REPORT_KIND_MAX:
+		/* What only we say. Whoever sends that is not init as it was made. */
+		session_end(session);
+		break;
+	}
+}
+
+static void on_reports_closed(void *userdata)
+{
+	Session *session = userdata;
+
+	/* While it starts, bwrap's last words say more; they come with its end. */
+	if (session->phase == PHASE_RUNNING)
+		session_end(session);
+}
+
+const ReportsCalls session_reports_calls = { .report = on_report, .closed = on_reports_closed };
+
+/* The holder, or the bwrap that it became, has ended. */
+static int on_holder_ended(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	_cleanup_free_ char *line = NULL, *problem = NULL;
+	Session *session = userdata;
+
+	if (program_reap(fd, NULL) == 0)
+		return 0;
+	session->holder_source = sd_event_source_disable_unref(session->holder_source);
+	session->holder.pidfd = close_fd(session->holder.pidfd);
+	if (session->reports)
+		reports_drain(session->reports);
+	if (session->phase == PHASE_STARTING) {
+		(void)tail_read(&session->tail);
+		line = tail_last_line(&session->tail);
+		(void)refuse(&problem, -ECHILD, "bwrap ended before the agent ran: %s",
+			     line ?: "without a word");
+		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
+		return 0;
+	}
+	session_end(session);
+	if (session->phase == PHASE_ENDING)
+		session_say(session);
+	return 0;
+}
+
+int session_watch_holder(Session *session)
+{
+	return sd_event_add_io(session->event, &session->holder_source, session->holder.pidfd, EPOLLIN,
+			       on_holder_ended, session);
+}
+
+/* ---- link and lifeline ---- */
+
+static void on_link_stop(void *userdata, uint64_t grace_usec)
+{
+	session_hang_up(userdata, grace_usec);
+}
+
+static int on_link_table(void *userdata, LinkTable table, LinkRow **ret_rows, uint32_t *ret_n)
+{
+	const Session *session = userdata;
+
+	return tables_make(&(TablesSource){ .plan = session->planned ? &session->plan : NULL,
+					    .network = &session->network,
+					    .warnings = session->warnings,
+					    .offline = session->offline,
+					    .root = session->request.uid == 0,
+					    .resolver = session->preparation.resolver },
+			   table, ret_rows, ret_n);
+}
+
+static void on_link_delivered(void *userdata)
+{
+	Session *session = userdata;
+
+	session->delivered = true;
+	session_leave_if_done(session);
+}
+
+static void on_lifeline_signal(void *userdata, int number)
+{
+	Session *session = userdata;
+
+	if (session->phase == PHASE_RUNNING)
+		(void)reports_send(session->reports, REPORT_SIGNAL, number);
+}
+
+static void on_lifeline_resume(void *userdata)
+{
+	Session *session = userdata;
+
+	if (session->phase == PHASE_RUNNING)
+		(void)reports_send(session->reports, REPORT_RESUME, 0);
+}
+
+static void on_lifeline_gone(void *userdata)
+{
+	session_hang_up(userdata, HANG_UP_USEC);
+}
+
+/* ---- birth and death ---- */
+
+static int session_init(Session *session, int listen_fd, int lifeline_fd)
+{
+	static const LinkServerCalls link_calls = { .stop = on_link_stop,
+						    .table = on_link_table,
+						    .delivered = on_link_delivered };
+	static const LifelineCalls lifeline_calls = { .signal = on_lifeline_signal,
+						      .resume = on_lifeline_resume,
+						      .gone = on_lifeline_gone };
+	static const int ending_signals[] = { SIGTERM, SIGINT, SIGHUP };
+	int r;
+
+	r = sd_event_add_time_relative(session->event, &session->deadline, CLOCK_MONOTONIC,
+				       SESSION_START_USEC, 0, on_deadline, session);
+	for (size_t i = 0; r >= 0 && i < ELEMENTSOF(ending_signals); i++)
+		r = sd_event_add_signal(session->event, &session->signals[i], ending_signals[i], on_signal,
+					session);
+	if (r >= 0)
+		r = lifeline_new(session->event, lifeline_fd, &lifeline_calls, session, &session->lifeline);
+	if (r >= 0)
+		r = link_server_new(session->event, listen_fd, &link_calls, session, &session->link);
+	return r;
+}
+
+int session_new(sd_event *event, int listen_fd, int lifeline_fd, Session **ret)
+{
+	_cleanup_(session_freep) Session *session = NULL;
+	int r;
+
+	session = malloc(sizeof(*session));
+	if (!session)
+		return -ENOMEM;
+	*session = (Session){ .event = sd_event_ref(event),
+			      .keys = TERMINAL_KEYS_INIT,
+			      .network = NETWORK_INIT,
+			      .holder = HOLDER_INIT,
+			      .preparation = PREPARATION_INIT,
+			      .tail = TAIL_INIT,
+			      .leader_fd = FD_NONE };
+	r = session_init(session, listen_fd, lifeline_fd);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(session);
+	return 0;
+}
+
+void session_refuse(Session *session, const char *error, const char *problem)
+{
+	session_fail(session, error, problem);
+}
+
+/* In this order: what watches, what runs, what is held. */
+Session *session_free(Session *session)
+{
+	if (!session)
+		return NULL;
+	(void)sd_event_source_disable_unref(session->deadline);
+	(void)sd_event_source_disable_unref(session->read_back);
+	(void)sd_event_source_disable_unref(session->holder_source);
+	(void)sd_event_source_disable_unref(session->tail_source);
+	for (size_t i = 0; i < ELEMENTSOF(session->signals); i++)
+		(void)sd_event_source_disable_unref(session->signals[i]);
+	(void)git_query_free(session->query);
+	(void)wire_free(session->wire);
+	if (session->leader_fd >= 0)
+		(void)program_signal(session->leader_fd, SIGKILL);
+	holder_done(&session->holder);
+	(void)reports_free(session->reports);
+	(void)close_fd(session->leader_fd);
+	(void)lifeline_free(session->lifeline);
+	(void)link_server_free(session->link);
+	terminal_keys_done(&session->keys);
+	tail_done(&session->tail);
+	if (session->planned)
+		plan_done(&session->plan);
+	preparation_done(&session->preparation);
+	network_done(&session->network);
+	session_request_done(&session->request);
+	session->warnings = strings_free(session->warnings);
+	free(session->bwrap);
+	free(session->pasta);
+	free(session->git);
+	free(session->error);
+	free(session->problem);
+	(void)sd_event_unref(session->event);
+	free(session);
+	return NULL;
+}

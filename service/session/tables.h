@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The tables that the service asks for, read off what the session made and found. */
+
+#include "dbus/base.h"
+#include "service/link/link.h"
+#include "service/plan/mounts.h"
+#include "service/session/network.h"
+
+typedef struct TablesSource {
+	const Plan *plan; /* NULL before there is one */
+	const Network *network;
+	char *const *warnings;
+	bool offline;
+	bool root;     /* the caller is root */
+	bool resolver; /* names can resolve */
+} TablesSource;
+
+/* Return: 0 with rows, to be freed as LinkMessage.rows are; -ENOMEM. */
+int tables_make(const TablesSource *source, LinkTable table, LinkRow **ret_rows, uint32_t *ret_n);

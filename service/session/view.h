@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * PlanView for real. What the plan will mount is opened here, once, as O_PATH descriptors on exactly the
+ * object that was examined; a path that an agent swaps afterwards has no effect.
+ */
+
+#include "service/plan/view.h"
+
+typedef struct View {
+	uid_t uid;
+	char *home;      /* canonical, or NULL */
+	char *workspace; /* canonical, or NULL */
+} View;
+
+/* home: of the caller, from passwd; it need not exist. Return: 0 or -ENOMEM. */
+int view_init(View *view, uid_t uid, const char *home);
+void view_done(View *view);
+/* From here on links of root's own sessions strictly below path are distrusted too. Return: 0 or -ENOMEM. */
+int view_set_workspace(View *view, const char *path);
+/* The table of functions; borrows view. */
+PlanView view_functions(View *view);

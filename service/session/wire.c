@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/session/wire.h"
+
+#include <sys/epoll.h>
+
+#include "service/net/host-watch.h"
+#include "service/net/monitor.h"
+
+#define WIRE_DEADLINE_USEC (10 * USEC_PER_SEC)
+#define WIRE_RETRY_FIRST_USEC (20 * USEC_PER_MSEC)
+#define WIRE_RETRY_MAX_USEC (10 * USEC_PER_SEC)
+/* A pasta that held for so long has earned a quick restart again. */
+#define WIRE_STEADY_USEC (30 * USEC_PER_SEC)
+/* An interface that comes up brings a burst of events; look once, when it is over. */
+#define WIRE_HOST_SETTLE_USEC (200 * USEC_PER_MSEC)
+
+typedef enum WireState {
+	WIRE_OFFLINE,  /* waits for the host's uplink */
+	WIRE_WAITING,  /* waits before the next try */
+	WIRE_STARTING, /* pasta runs, LOWER_UP has not come */
+	WIRE_UP,
+	WIRE_FAILED,
+} WireState;
+
+struct Wire {
+	sd_event *event;
+	WireOptions options;
+	char *path;
+	WireCalls calls;
+	void *userdata;
+	WireState state;
+	bool first; /* no wire was ever up or given up */
+	uint64_t retry_usec, up_since_usec;
+	Pasta *pasta;
+	int host_fd;
+	sd_event_source *watch_source, *host_source, *timer, *offline_source;
+};
+
+static void wire_timer(Wire *wire, uint64_t usec)
+{
+	(void)sd_event_source_set_time_relative(wire->timer, usec);
+	(void)sd_event_source_set_enabled(wire->timer, SD_EVENT_ONESHOT);
+}
+
+static uint64_t now_usec(Wire *wire)
+{
+	uint64_t usec = 0;
+
+	(void)sd_event_now(wire->event, CLOCK_MONOTONIC, &usec);
+	return usec;
+}
+
+static void wire_wait_for_host(Wire *wire)
+{
+	wire->state = WIRE_OFFLINE;
+	(void)sd_event_source_set_enabled(wire->timer, SD_EVENT_OFF);
+	(void)sd_event_source_set_enabled(wire->host_source, SD_EVENT_ON);
+}
+
+/* There is no wire now. The first time with an uplink that is a refusal; later it heals. */
+static void wire_lost(Wire *wire, const char *problem)
+{
+	bool was_up = wire->state == WIRE_UP;
+
+	wire->pasta = pasta_free(wire->pasta);
+	if (wire->first) {
+		wire->state = WIRE_FAILED;
+		(void)sd_event_source_set_enabled(wire->timer, SD_EVENT_OFF);
+		wire->calls.failed(wire->userdata, problem);
+		return;
+	}
+	if (was_up && now_usec(wire) - wire->up_since_usec >= WIRE_STEADY_USEC)
+		wire->retry_usec = WIRE_RETRY_FIRST_USEC;
+	wire->state = WIRE_WAITING;
+	wire_timer(wire, wire->retry_usec);
+	wire->retry_usec = MIN_OF(wire->retry_usec * 4, WIRE_RETRY_MAX_USEC);
+	if (was_up)
+		wire->calls.down(wire->userdata, problem);
+}
+
+static void wire_is_up(Wire *wire)
+{
+	if (wire->state != WIRE_STARTING)
+		return;
+	wire->state = WIRE_UP;
+	wire->first = false;
+	wire->up_since_usec = now_usec(wire);
+	(void)sd_event_source_set_enabled(wire->timer, SD_EVENT_OFF);
+	wire->calls.up(wire->userdata);
+}
+
+static void on_pasta_ended(void *userdata, const char *line)
+{
+	_cleanup_free_ char *problem = NULL;
+	Wire *wire = userdata;
+
+	if (asprintf(&problem, "pasta ended: %s", line ?: "without a word") < 0)
+		problem = NULL;
+	wire_lost(wire, problem ?: "pasta ended");
+}
+
+static int wire_start(Wire *wire, char **ret_problem)
+{
+	int r;
+
+	r = pasta_start(wire->event, &wire->options.pasta, on_pasta_ended, wire, &wire->pasta, ret_problem);
+	if (r < 0)
+		return r;
+	wire->state = WIRE_STARTING;
+	wire_timer(wire, WIRE_DEADLINE_USEC);
+	return 0;
+}
+
+static void wire_try(Wire *wire)
+{
+	_cleanup_free_ char *problem = NULL;
+	int r = wire->calls.may_start(wire->userdata);
+
+	if (r == 0 || r == -EXDEV) {
+		wire_wait_for_host(wire);
+		return;
+	}
+	if (r < 0) {
+		wire_lost(wire, NULL);
+		return;
+	}
+	(void)sd_event_source_set_enabled(wire->host_source, SD_EVENT_OFF);
+	if (wire_start(wire, &problem) < 0)
+		wire_lost(wire, problem ?: "out of memory");
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	Wire *wire = userdata;
+
+	switch (wire->state) {
+	case WIRE_STARTING:
+		/* An event may have been lost; the kernel knows. */
+		if (monitor_wire_is_up(wire->options.route_fd) == 1)
+			wire_is_up(wire);
+		else
+			wire_lost(wire,
+				  "pasta did not bring the wire up within 10 seconds; see whether another "
+				  "program holds back its start");
+		break;
+	case WIRE_WAITING:
+	case WIRE_OFFLINE:
+		wire_try(wire);
+		break;
+	case WIRE_UP:
+	case WIRE_FAILED:
+		break;
+	}
+	return 0;
+}
+
+static int on_watch(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	Wire *wire = userdata;
+	unsigned changes = 0;
+	bool up = false;
+	int r = monitor_read(fd, &up, &changes);
+
+	if (r < 0 && r != -ENOBUFS && r != -EAGAIN) {
+		/* A socket that cannot be read would wake the loop for ever; the read-back says what is the
+		 * matter. */
+		(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+		changes++;
+	}
+	if (r == -ENOBUFS)
+		up = up || monitor_wire_is_up(wire->options.route_fd) == 1;
+	if (up)
+		wire_is_up(wire);
+	if (changes > 0 || r == -ENOBUFS)
+		wire->calls.changed(wire->userdata);
+	return 0;
+}
+
+static int on_host(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	Wire *wire = userdata;
+
+	host_watch_drain(fd);
+	if (wire->state == WIRE_OFFLINE)
+		wire_timer(wire, WIRE_HOST_SETTLE_USEC);
+	return 0;
+}
+
+static int on_offline_start(sd_event_source *source, void *userdata)
+{
+	Wire *wire = userdata;
+
+	wire->calls.down(wire->userdata, NULL);
+	return 0;
+}
+
+static int wire_begin(Wire *wire, char **ret_problem)
+{
+	unsigned changes = 0;
+	bool up = false;
+	int r;
+
+	/* What waits is older than pasta: the tap had carrier while the holder owned it. */
+	r = monitor_read(wire->options.watch_fd, &up, &changes);
+	if (r < 0 && r != -ENOBUFS)
+		return r;
+	r = sd_event_add_io(wire->event, &wire->watch_source, wire->options.watch_fd, EPOLLIN, on_watch,
+			    wire);
+	if (r == 0)
+		r = host_watch_open(&wire->host_fd);
+	if (r == 0)
+		r = sd_event_add_io(wire->event, &wire->host_source, wire->host_fd, EPOLLIN, on_host, wire);
+	if (r == 0)
+		r = sd_event_source_set_enabled(wire->host_source, SD_EVENT_OFF);
+	if (r == 0)
+		r = sd_event_add_time_relative(wire->event, &wire->timer, CLOCK_MONOTONIC, WIRE_DEADLINE_USEC,
+					       0, on_timer, wire);
+	if (r < 0)
+		return r;
+	if (wire->options.uplink)
+		return wire_start(wire, ret_problem);
+	wire->first = false;
+	wire_wait_for_host(wire);
+	return sd_event_add_defer(wire->event, &wire->offline_source, on_offline_start, wire);
+}
+
+int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls, void *userdata, Wire **ret,
+	     char **ret_problem)
+{
+	_cleanup_(wire_freep) Wire *wire = NULL;
+	int r;
+
+	wire = malloc(sizeof(*wire));
+	if (!wire)
+		return -ENOMEM;
+	*wire = (Wire){ .event = sd_event_ref(event),
+			.options = *options,
+			.path = strdup(options->pasta.path),
+			.calls = *calls,
+			.userdata = userdata,
+			.first = true,
+			.retry_usec = WIRE_RETRY_FIRST_USEC,
+			.host_fd = FD_NONE };
+	wire->options.pasta.path = wire->path;
+	r = wire->path ? wire_begin(wire, ret_problem) : -ENOMEM;
+	if (r < 0)
+		return ret_problem && *ret_problem
+			       ? r
+			       : refuse(ret_problem, r, "the wire cannot be watched: %s", strerror(-r));
+	*ret = TAKE_PTR(wire);
+	return 0;
+}
+
+Wire *wire_free(Wire *wire)
+{
+	if (!wire)
+		return NULL;
+	wire->pasta = pasta_free(wire->pasta);
+	(void)sd_event_source_disable_unref(wire->watch_source);
+	(void)sd_event_source_disable_unref(wire->host_source);
+	(void)sd_event_source_disable_unref(wire->timer);
+	(void)sd_event_source_disable_unref(wire->offline_source);
+	(void)close_fd(wire->host_fd);
+	(void)sd_event_unref(wire->event);
+	free(wire->path);
+	free(wire);
+	return NULL;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The wire over the life of a session: pasta started, watched for LOWER_UP, started again when it ends, and
+ * waited for while the host has no uplink. Nothing has to be locked again when it comes back: the denial
+ * never went.
+ */
+
+#include <systemd/sd-event.h>
+
+#include "dbus/base.h"
+#include "service/session/pasta.h"
+
+typedef struct Wire Wire;
+
+typedef struct WireCalls {
+	/* jail0 has LOWER_UP. */
+	void (*up)(void *userdata);
+	/* There is no wire now: pasta ended (problem: why), or the host has no uplink (NULL). Heals by
+	 * itself. */
+	void (*down)(void *userdata, const char *problem);
+	/* The first start failed although the host has an uplink. Nothing more happens. */
+	void (*failed)(void *userdata, const char *problem);
+	/* Something in the jail's network changed, or events were lost. */
+	void (*changed)(void *userdata);
+	/*
+	 * Before a wire is tried again. Return: 1 to try; 0 when the host has no uplink, -EXDEV when its
+	 * network is one that this session must not have: both wait for a change of it; other negative errno:
+	 * try later.
+	 */
+	int (*may_start)(void *userdata);
+} WireCalls;
+
+typedef struct WireOptions {
+	PastaOptions pasta;
+	int watch_fd, route_fd; /* JailSockets, borrowed */
+	bool uplink;
+} WireOptions;
+
+/* Return: 0, or a negative errno with *ret_problem. No call happens before the loop runs. */
+int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls, void *userdata, Wire **ret,
+	     char **ret_problem);
+/* Kill pasta, close. Return: NULL. */
+Wire *wire_free(Wire *wire);
+DEFINE_CLEANUP(Wire, wire_free)

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/proxy.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+
+/* Before signals and keys are looked at again: a flood of output must not outrun Ctrl-C. */
+#define READS_PER_TURN 8
+/* How long the PTY may be silent at the end without saying so: somebody else still holds the agent's side. */
+#define QUIET_USEC (250 * USEC_PER_MSEC)
+/* How often to look whether a terminal that others read has become ours to read. Only while keys wait. */
+#define SHARED_LOOK_USEC (100 * USEC_PER_MSEC)
+#define SUSPEND_WRITE_MSEC 1000
+#define SUSPEND_SETTLE_MSEC 5
+/* What a terminal that may block is given at once. */
+#define BLOCKING_BYTES 512u
+
+typedef struct Buffer {
+	char *bytes;
+	size_t begin, end, size;
+} Buffer;
+
+struct Proxy {
+	Terminal *terminal;
+	int master_fd;
+	ProxyEvents events;
+	sd_event *event;
+	sd_event_source *master, *in, *out, *look, *quiet;
+	Modes modes;
+	Buffer output, input;
+	char undo[MODES_TEXT_MAX]; /* what was written to give the modes back, and not taken back since */
+	size_t undo_size;
+	bool draining, drained;
+	bool doubled; /* both terminals make carriage returns: one is taken out again */
+	bool ended;   /* the PTY's other side is closed by all */
+	bool gone;
+};
+
+static int buffer_init(Buffer *buffer, size_t size)
+{
+	*buffer = (Buffer){ .bytes = malloc(size), .size = size };
+	return buffer->bytes ? 0 : -ENOMEM;
+}
+
+static bool buffer_is_empty(const Buffer *buffer)
+{
+	return buffer->begin == buffer->end;
+}
+
+/* Return: bytes read; 0 at the end; -EAGAIN, -EIO, ... Only into an empty buffer. */
+static ssize_t buffer_read(Buffer *buffer, int fd)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, buffer->bytes, buffer->size);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	buffer->begin = 0;
+	buffer->end = (size_t)n;
+	return n;
+}
+
+/* Return: 0 when all of it is written, else a negative errno; max bytes at a time. */
+static int buffer_write(Buffer *buffer, int fd, size_t max)
+{
+	while (!buffer_is_empty(buffer)) {
+		ssize_t n =
+			write(fd, buffer->bytes + buffer->begin, MIN_OF(buffer->end - buffer->begin, max));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		buffer->begin += (size_t)n;
+		if (max == BLOCKING_BYTES && !buffer_is_empty(buffer))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+static void source_enable(sd_event_source *source, bool on)
+{
+	if (source)
+		(void)sd_event_source_set_enabled(source, on ? SD_EVENT_ON : SD_EVENT_OFF);
+}
+
+static bool reading_is_ours(const Proxy *proxy)
+{
+	if (!terminal_is_foreground(proxy->terminal))
+		return false;
+	return proxy->terminal->use == TERMINAL_OURS || !terminal_pty_is_cooked(proxy->master_fd);
+}
+
+/* Which descriptors to wait for follows from the buffers alone. */
+static void interest_update(Proxy *proxy)
+{
+	bool take_output = buffer_is_empty(&proxy->output) && !proxy->ended;
+	bool give_input = !buffer_is_empty(&proxy->input) && !proxy->ended;
+	uint32_t events = (take_output ? EPOLLIN : 0) | (give_input ? EPOLLOUT : 0);
+
+	if (events)
+		(void)sd_event_source_set_io_events(proxy->master, events);
+	source_enable(proxy->master, events != 0);
+	source_enable(proxy->out, !buffer_is_empty(&proxy->output) && !proxy->gone);
+	if (give_input || proxy->ended || proxy->gone)
+		source_enable(proxy->in, false);
+}
+
+static void drain_check(Proxy *proxy)
+{
+	if (!proxy->draining || proxy->drained || !proxy->ended ||
+	    (!buffer_is_empty(&proxy->output) && !proxy->gone))
+		return;
+	proxy->drained = true;
+	proxy->events.drained(proxy->events.userdata);
+}
+
+static void terminal_lost(Proxy *proxy)
+{
+	if (proxy->gone)
+		return;
+	proxy->gone = true;
+	proxy->output.begin = proxy->output.end = 0;
+	interest_update(proxy);
+	proxy->events.gone(proxy->events.userdata);
+}
+
+static void output_write(Proxy *proxy)
+{
+	size_t max = proxy->terminal->blocking ? BLOCKING_BYTES : proxy->output.size;
+	int r = proxy->gone ? 0 : buffer_write(&proxy->output, proxy->terminal->out_fd, max);
+
+	if (proxy->gone)
+		proxy->output.begin = proxy->output.end = 0;
+	else if (r < 0 && r != -EAGAIN)
+		terminal_lost(proxy);
+}
+
+/*
+ * In the background the terminal keeps its own output modes, and the PTY has the same: each newline got a
+ * return and will get another one. Exactly one of them goes, so that what the agent wrote itself stays.
+ */
+static void returns_remove(Buffer *buffer)
+{
+	size_t n = buffer->begin;
+
+	for (size_t i = buffer->begin; i < buffer->end; i++)
+		if (buffer->bytes[i] != '\r' || i + 1 == buffer->end || buffer->bytes[i + 1] != '\n')
+			buffer->bytes[n++] = buffer->bytes[i];
+	buffer->end = n;
+}
+
+/* Return: whether there may be more at once. */
+static bool output_copy(Proxy *proxy)
+{
+	ssize_t n = buffer_read(&proxy->output, proxy->master_fd);
+
+	if (n == -EAGAIN)
+		return false;
+	if (n <= 0) {
+		/* EIO: every copy of the agent's side is closed, and all that was written there was read. */
+		proxy->ended = true;
+		return false;
+	}
+	modes_feed(&proxy->modes, proxy->output.bytes, (size_t)n);
+	if (proxy->doubled)
+		returns_remove(&proxy->output);
+	output_write(proxy);
+	return buffer_is_empty(&proxy->output);
+}
+
+static int on_master(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	Proxy *proxy = userdata;
+	bool was_empty = buffer_is_empty(&proxy->output);
+
+	if ((revents & EPOLLOUT) && !buffer_is_empty(&proxy->input)) {
+		int r = buffer_write(&proxy->input, proxy->master_fd, proxy->input.size);
+
+		if (r < 0 && r != -EAGAIN)
+			proxy->input.begin = proxy->input.end = 0;
+		if (buffer_is_empty(&proxy->input))
+			source_enable(proxy->in, true);
+	}
+
+	if ((revents & (EPOLLIN | EPOLLHUP | EPOLLERR)) && was_empty) {
+		/* May stop us, when we are in the background. */
+		if (!proxy->gone && (!proxy->terminal->changed || proxy->terminal->use == TERMINAL_MIRROR))
+			terminal_claim(proxy->terminal, proxy->master_fd);
+		proxy->doubled = !proxy->terminal->changed &&
+				 terminal_doubles_returns(proxy->terminal, proxy->master_fd);
+		for (unsigned i = 0; i < READS_PER_TURN; i++)
+			if (!output_copy(proxy))
+				break;
+		if (proxy->quiet)
+			(void)sd_event_source_set_time_relative(proxy->quiet, QUIET_USEC);
+	}
+	interest_update(proxy);
+	drain_check(proxy);
+	return 0;
+}
+
+static int on_out(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	Proxy *proxy = userdata;
+
+	output_write(proxy);
+	interest_update(proxy);
+	drain_check(proxy);
+	return 0;
+}
+
+static int on_in(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	Proxy *proxy = userdata;
+	ssize_t n;
+
+	if (revents & EPOLLHUP && terminal_is_gone(proxy->terminal)) {
+		terminal_lost(proxy);
+		return 0;
+	}
+	if (!reading_is_ours(proxy)) {
+		/* In the background until a SIGCONT; in the foreground the keys are another program's for
+		 * now. */
+		source_enable(proxy->in, false);
+		if (proxy->terminal->use != TERMINAL_OURS && proxy->look) {
+			(void)sd_event_source_set_time_relative(proxy->look, SHARED_LOOK_USEC);
+			(void)sd_event_source_set_enabled(proxy->look, SD_EVENT_ONESHOT);
+		}
+		return 0;
+	}
+
+	n = buffer_read(&proxy->input, fd);
+	if (n == 0 && !terminal_is_gone(proxy->terminal)) {
+		/* Ctrl-D in a terminal that keeps its line mode. */
+		proxy->input.bytes[0] = '\x04';
+		proxy->input.begin = 0;
+		proxy->input.end = 1;
+		n = 1;
+	}
+	if (n == -EAGAIN)
+		return 0;
+	if (n <= 0) {
+		terminal_lost(proxy);
+		return 0;
+	}
+	if (buffer_write(&proxy->input, proxy->master_fd, proxy->input.size) < 0)
+		interest_update(proxy);
+	return 0;
+}
+
+static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	Proxy *proxy = userdata;
+
+	source_enable(proxy->in, buffer_is_empty(&proxy->input) && !proxy->gone && !proxy->ended);
+	return 0;
+}
+
+static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	Proxy *proxy = userdata;
+
+	/* Nothing for a while: but a terminal that is paused still has its bytes to come. */
+	if (!buffer_is_empty(&proxy->output) && !proxy->gone) {
+		(void)sd_event_source_set_time_relative(source, QUIET_USEC);
+		(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+		return 0;
+	}
+	proxy->ended = true;
+	interest_update(proxy);
+	drain_check(proxy);
+	return 0;
+}
+
+int proxy_new(sd_event *event, Terminal *terminal, int master_fd, const ProxyEvents *events, Proxy **ret)
+{
+	_cleanup_(proxy_freep) Proxy *proxy = calloc(1, sizeof(*proxy));
+	int r;
+
+	if (!proxy)
+		return -ENOMEM;
+	*proxy =
+		(Proxy){ .terminal = terminal, .master_fd = FD_NONE, .events = *events, .modes = MODES_INIT };
+	proxy->event = sd_event_ref(event);
+
+	r = buffer_init(&proxy->output, PROXY_OUT_BYTES);
+	if (r >= 0)
+		r = buffer_init(&proxy->input, PROXY_IN_BYTES);
+	if (r >= 0)
+		r = sd_event_add_io(event, &proxy->master, master_fd, EPOLLIN, on_master, proxy);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(proxy->master, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_io(event, &proxy->in, terminal->in_fd, EPOLLIN, on_in, proxy);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(proxy->in, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_source_set_priority(proxy->in, SD_EVENT_PRIORITY_NORMAL - 1);
+	if (r >= 0)
+		r = sd_event_add_io(event, &proxy->out, terminal->out_fd, EPOLLOUT, on_out, proxy);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(proxy->out, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time_relative(event, &proxy->look, CLOCK_MONOTONIC, SHARED_LOOK_USEC, 0,
+					       on_look, proxy);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(proxy->look, SD_EVENT_OFF);
+	if (r < 0)
+		return r;
+
+	proxy->master_fd = master_fd;
+	*ret = TAKE_PTR(proxy);
+	return 0;
+}
+
+Proxy *proxy_free(Proxy *proxy)
+{
+	if (!proxy)
+		return NULL;
+	sd_event_source_disable_unref(proxy->master);
+	sd_event_source_disable_unref(proxy->in);
+	sd_event_source_disable_unref(proxy->out);
+	sd_event_source_disable_unref(proxy->look);
+	sd_event_source_disable_unref(proxy->quiet);
+	sd_event_unref(proxy->event);
+	close_fd(proxy->master_fd);
+	free(proxy->output.bytes);
+	free(proxy->input.bytes);
+	free(proxy);
+	return NULL;
+}
+
+int proxy_start(Proxy *proxy)
+{
+	(void)terminal_copy_size(proxy->terminal, proxy->master_fd);
+	terminal_claim(proxy->terminal, proxy->master_fd);
+	source_enable(proxy->in, true);
+	interest_update(proxy);
+	return 0;
+}
+
+/* Write all of it whatever the loop is doing, unless the terminal takes nothing for a second. */
+static void write_now(const Proxy *proxy, const char *bytes, size_t n)
+{
+	size_t max = proxy->terminal->blocking ? BLOCKING_BYTES : n;
+
+	while (n > 0 && !proxy->gone) {
+		struct pollfd room = { .fd = proxy->terminal->out_fd, .events = POLLOUT };
+		ssize_t written;
+
+		if (poll(&room, 1, SUSPEND_WRITE_MSEC) <= 0)
+			return;
+		written = write(proxy->terminal->out_fd, bytes, MIN_OF(n, max));
+		if (written < 0 && errno != EAGAIN && errno != EINTR)
+			return;
+		if (written > 0) {
+			bytes += written;
+			n -= (size_t)written;
+		}
+	}
+}
+
+/* An agent that goes on in the background may change them again: then they are given back again. */
+static void modes_give_back(Proxy *proxy)
+{
+	char text[MODES_TEXT_MAX];
+	size_t n = modes_undo(&proxy->modes, text);
+
+	if (n == proxy->undo_size && memcmp(text, proxy->undo, n) == 0)
+		return;
+	write_now(proxy, text, n);
+	memcpy(proxy->undo, text, n);
+	proxy->undo_size = n;
+}
+
+void proxy_suspend(Proxy *proxy)
+{
+	struct pollfd said = { .fd = proxy->master_fd, .events = POLLIN };
+
+	/* The kernel hands a PTY's bytes over in the background: the last ones may be on their way. */
+	do {
+		write_now(proxy, proxy->output.bytes + proxy->output.begin,
+			  proxy->output.end - proxy->output.begin);
+		proxy->output.begin = proxy->output.end = 0;
+		if (proxy->ended || poll(&said, 1, SUSPEND_SETTLE_MSEC) <= 0 || !(said.revents & POLLIN))
+			break;
+		if (buffer_read(&proxy->output, proxy->master_fd) <= 0)
+			break;
+		modes_feed(&proxy->modes, proxy->output.bytes, proxy->output.end);
+	} while (!proxy->gone);
+
+	modes_give_back(proxy);
+	terminal_release(proxy->terminal, false);
+	interest_update(proxy);
+}
+
+bool proxy_resume(Proxy *proxy)
+{
+	char text[MODES_TEXT_MAX];
+	size_t n = 0;
+
+	if (proxy->gone || proxy->ended)
+		return false;
+	if (terminal_is_foreground(proxy->terminal)) {
+		terminal_claim(proxy->terminal, proxy->master_fd);
+		if (proxy->undo_size > 0) {
+			n = modes_redo(&proxy->modes, text);
+			write_now(proxy, text, n);
+			proxy->undo_size = 0;
+		}
+	}
+	(void)terminal_copy_size(proxy->terminal, proxy->master_fd);
+	source_enable(proxy->in, buffer_is_empty(&proxy->input));
+	interest_update(proxy);
+	return n > 0;
+}
+
+bool proxy_resize(Proxy *proxy)
+{
+	return terminal_copy_size(proxy->terminal, proxy->master_fd);
+}
+
+void proxy_drain(Proxy *proxy)
+{
+	proxy->draining = true;
+	source_enable(proxy->in, false);
+	interest_update(proxy);
+	if (!proxy->ended && sd_event_add_time_relative(proxy->event, &proxy->quiet, CLOCK_MONOTONIC,
+							QUIET_USEC, 0, on_quiet, proxy) < 0)
+		proxy->ended = true;
+	drain_check(proxy);
+}
+
+void proxy_finish(Proxy *proxy)
+{
+	if (proxy->gone)
+		return;
+	write_now(proxy, proxy->output.bytes + proxy->output.begin, proxy->output.end - proxy->output.begin);
+	proxy->output.begin = proxy->output.end = 0;
+	modes_give_back(proxy);
+	terminal_release(proxy->terminal, true);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/signals.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+static const int TAKEN[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH };
+
+int signals_open(int *ret_fd)
+{
+	sigset_t taken;
+	int fd;
+
+	sigemptyset(&taken);
+	for (size_t i = 0; i < ELEMENTSOF(TAKEN); i++) {
+		struct sigaction action;
+
+		/* A blocked signal is queued even when it is ignored. */
+		if (sigaction(TAKEN[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+			continue;
+		sigaddset(&taken, TAKEN[i]);
+	}
+	if (sigprocmask(SIG_SETMASK, &taken, NULL) < 0)
+		return -errno;
+	fd = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+int signals_read(int fd)
+{
+	struct signalfd_siginfo info;
+
+	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return 0;
+	return (int)info.ssi_signo;
+}
+
+static void unblock(int number)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	(void)sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
+
+/* The continuation that ended the stop is not one for the agent. */
+static void forget(int number)
+{
+	const struct timespec now = { 0 };
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, number);
+	(void)sigtimedwait(&one, NULL, &now);
+}
+
+void signals_stop_self(int number)
+{
+	sigset_t before;
+
+	(void)sigprocmask(SIG_SETMASK, NULL, &before);
+	switch (number) {
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+		(void)kill(0, number);
+		unblock(number);
+		break;
+	default:
+		(void)raise(SIGSTOP);
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	forget(SIGCONT);
+}
+
+void signals_die_by(int number)
+{
+	const struct rlimit none = { 0, 0 };
+
+	(void)setrlimit(RLIMIT_CORE, &none);
+	/* A core that goes to a program is not held by that limit (core(5)). */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)signal(number, SIG_DFL);
+	unblock(number);
+	(void)raise(number);
+	_exit(128 + number);
+}

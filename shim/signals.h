@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Signals that launch takes for the agent, read from a descriptor. One that was ignored when launch began
+ * stays ignored (nohup(1)): nobody asked for it.
+ */
+
+#include <signal.h>
+
+#include "dbus/base.h"
+
+/* Block what is taken. Return: 0 with a non-blocking descriptor, a negative errno. */
+int signals_open(int *ret_fd);
+/* Return: the next signal's number, 0 when there is none now. */
+int signals_read(int fd);
+
+/*
+ * Stop as number would have stopped us: with our whole group when a key or the terminal makes that signal, so
+ * that a pipeline or a wrapping script stops too, else alone. Returns when continued, or at once where nobody
+ * could continue us (an orphaned group: setpgid(2)).
+ */
+void signals_stop_self(int number);
+/* End by number, without a core file: it would be launch's, not the agent's. */
+_noreturn_ void signals_die_by(int number);

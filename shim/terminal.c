@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/terminal.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+static int open_anew(int fd, int access_mode)
+{
+	char path[64];
+	int anew;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	anew = open(path, access_mode | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (anew >= 0)
+		return anew;
+	/* A terminal of another user (after su) opens by its name in our session only. */
+	if (tcgetsid(fd) == getsid(0))
+		anew = open("/dev/tty", access_mode | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	return anew < 0 ? -errno : anew;
+}
+
+int terminal_open(const Streams *streams, Terminal *ret)
+{
+	Terminal terminal = TERMINAL_INIT;
+
+	if (streams->use == TERMINAL_NONE) {
+		*ret = terminal;
+		return 0;
+	}
+
+	terminal.use = streams->use;
+	terminal.in_fd = open_anew(streams->in, O_RDWR);
+	terminal.out_fd = open_anew(streams->out, O_WRONLY);
+	if (terminal.in_fd < 0 || terminal.out_fd < 0) {
+		close_fd(terminal.in_fd);
+		close_fd(terminal.out_fd);
+		terminal.blocking = true;
+		terminal.in_fd = fcntl(streams->in, F_DUPFD_CLOEXEC, STREAMS_N);
+		terminal.out_fd = fcntl(streams->out, F_DUPFD_CLOEXEC, STREAMS_N);
+		if (terminal.in_fd < 0 || terminal.out_fd < 0) {
+			int error = -errno;
+			terminal_done(&terminal);
+			return error;
+		}
+	}
+	if (tcgetattr(terminal.in_fd, &terminal.saved) < 0) {
+		int error = -errno;
+		terminal_done(&terminal);
+		return error;
+	}
+
+	*ret = terminal;
+	return 0;
+}
+
+void terminal_done(Terminal *terminal)
+{
+	close_fd(terminal->in_fd);
+	close_fd(terminal->out_fd);
+	*terminal = TERMINAL_INIT;
+}
+
+int terminal_make_pty(const Terminal *terminal, int *ret_master_fd, int *ret_slave_fd)
+{
+	_cleanup_close_ int master_fd = FD_NONE, slave_fd = FD_NONE;
+	struct termios modes = terminal->saved;
+
+	master_fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	if (master_fd < 0 || unlockpt(master_fd) < 0)
+		return -errno;
+	/* By the master, not by a name: whatever is mounted at /dev/pts (ioctl_tty(2)). */
+	slave_fd = ioctl(master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (slave_fd < 0)
+		return -errno;
+
+	/*
+	 * While the terminal keeps its own modes it makes carriage returns itself; with the PTY's there would
+	 * be two. The bit is also how terminal_claim() knows that nobody else decided about them.
+	 */
+	if (terminal->use != TERMINAL_OURS)
+		modes.c_oflag &= ~(tcflag_t)ONLCR;
+	if (tcsetattr(master_fd, TCSANOW, &modes) < 0)
+		return -errno;
+	(void)terminal_copy_size(terminal, master_fd);
+
+	*ret_master_fd = TAKE_FD(master_fd);
+	*ret_slave_fd = TAKE_FD(slave_fd);
+	return 0;
+}
+
+bool terminal_is_foreground(const Terminal *terminal)
+{
+	pid_t group = tcgetpgrp(terminal->in_fd);
+
+	return group < 0 || group == getpgrp();
+}
+
+bool terminal_is_gone(const Terminal *terminal)
+{
+	struct termios modes;
+
+	return tcgetattr(terminal->in_fd, &modes) < 0 && errno == EIO;
+}
+
+bool terminal_pty_is_cooked(int master_fd)
+{
+	struct termios modes;
+
+	return tcgetattr(master_fd, &modes) < 0 || (modes.c_lflag & ICANON);
+}
+
+static bool makes_returns(const struct termios *modes)
+{
+	return (modes->c_oflag & OPOST) && (modes->c_oflag & ONLCR);
+}
+
+bool terminal_doubles_returns(const Terminal *terminal, int master_fd)
+{
+	struct termios pty;
+
+	return !terminal->changed && makes_returns(&terminal->saved) && tcgetattr(master_fd, &pty) == 0 &&
+	       makes_returns(&pty);
+}
+
+static void modes_apply(Terminal *terminal, bool keep_output)
+{
+	struct termios raw;
+
+	if (terminal->changed && terminal->keep_output == keep_output)
+		return;
+	/* A shell or stty(1) may have set others since the last time. */
+	if (!terminal->changed && tcgetattr(terminal->in_fd, &terminal->saved) < 0)
+		return;
+
+	raw = terminal->saved;
+	cfmakeraw(&raw);
+	if (keep_output)
+		raw.c_oflag = terminal->saved.c_oflag;
+	if (tcsetattr(terminal->in_fd, TCSANOW, &raw) < 0)
+		return;
+	terminal->changed = terminal->was_changed = true;
+	terminal->keep_output = keep_output;
+}
+
+void terminal_claim(Terminal *terminal, int master_fd)
+{
+	struct termios pty;
+
+	switch (terminal->use) {
+	case TERMINAL_OURS:
+		if (terminal_is_foreground(terminal) || !terminal_pty_is_cooked(master_fd))
+			modes_apply(terminal, false);
+		break;
+	case TERMINAL_MIRROR:
+		if (tcgetattr(master_fd, &pty) < 0)
+			break;
+		if (pty.c_lflag & ICANON)
+			terminal_release(terminal, false);
+		else
+			modes_apply(terminal, (pty.c_oflag & OPOST) && !(pty.c_oflag & ONLCR));
+		break;
+	case TERMINAL_NONE:
+	case TERMINAL_OTHERS:
+		break;
+	}
+}
+
+void terminal_release(Terminal *terminal, bool flush)
+{
+	sigset_t output, before;
+
+	if (!terminal->changed)
+		return;
+	terminal->changed = false;
+
+	/* Giving back must work from the background too, where only a blocked SIGTTOU lets it (tcsetattr(3)).
+	 */
+	sigemptyset(&output);
+	sigaddset(&output, SIGTTOU);
+	(void)sigprocmask(SIG_BLOCK, &output, &before);
+	/* Output is written already, and waiting for a terminal that is paused would be for ever: no
+	 * TCSADRAIN. */
+	if (flush)
+		(void)tcflush(terminal->in_fd, TCIFLUSH);
+	(void)tcsetattr(terminal->in_fd, TCSANOW, &terminal->saved);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+bool terminal_copy_size(const Terminal *terminal, int master_fd)
+{
+	struct winsize ours, theirs;
+
+	if (ioctl(terminal->out_fd, TIOCGWINSZ, &ours) < 0 || ioctl(master_fd, TIOCGWINSZ, &theirs) < 0)
+		return false;
+	if (memcmp(&ours, &theirs, sizeof(ours)) == 0)
+		return false;
+	return ioctl(master_fd, TIOCSWINSZ, &ours) == 0;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The person's terminal, and the PTY that stands for it inside. Whatever is changed here is given back by
+ * terminal_release(), on every way out.
+ *
+ * The terminal's description that we got is the shell's too: O_NONBLOCK set on it would make the shell's
+ * reads fail. So the terminal is opened anew; where that is not permitted its descriptor is used as it is.
+ */
+
+#include <sys/ioctl.h>
+#include <termios.h>
+
+#include "dbus/base.h"
+#include "shim/streams.h"
+
+typedef struct Terminal {
+	TerminalUse use;
+	int in_fd, out_fd; /* ours; FD_NONE without a terminal */
+	bool blocking;     /* they could not be opened anew */
+	bool changed;      /* its modes are not those in saved */
+	bool was_changed;  /* they were at some time */
+	bool keep_output;  /* the output modes are the terminal's own while changed */
+	struct termios saved;
+} Terminal;
+
+#define TERMINAL_INIT ((Terminal){ .use = TERMINAL_NONE, .in_fd = FD_NONE, .out_fd = FD_NONE })
+
+/* Return: 0, also when there is no terminal; -ENOMEM, -EMFILE. */
+int terminal_open(const Streams *streams, Terminal *ret);
+void terminal_done(Terminal *terminal);
+
+/*
+ * Make the PTY: the terminal's modes and size. Return: 0; -ENOSPC when the system has no more of them, ...
+ * The slave is for the agent alone: it must be closed here before the end of the output can be seen.
+ */
+int terminal_make_pty(const Terminal *terminal, int *ret_master_fd, int *ret_slave_fd);
+
+/* Has a job control shell put us in the foreground? A terminal that is not our session's has no such thing.
+ */
+bool terminal_is_foreground(const Terminal *terminal);
+/* Is it there no more (hung up)? */
+bool terminal_is_gone(const Terminal *terminal);
+/* Is the agent's PTY in line mode? What an agent does to it is what it would have done to the terminal. */
+bool terminal_pty_is_cooked(int master_fd);
+
+/* Do terminal and PTY both put a carriage return before each newline now? */
+bool terminal_doubles_returns(const Terminal *terminal, int master_fd);
+
+/*
+ * Bring the terminal's modes to what is right for the PTY's. In the background this stops the whole group
+ * with SIGTTOU, as any program's tcsetattr(3) would, and goes on when the shell says so.
+ */
+void terminal_claim(Terminal *terminal, int master_fd);
+/* Give it back its own modes. With flush, what was typed and not read is dropped. */
+void terminal_release(Terminal *terminal, bool flush);
+
+/* Copy the size to the PTY; the kernel tells the agent (ioctl_tty(2)). Return: whether it was another one. */
+bool terminal_copy_size(const Terminal *terminal, int master_fd);

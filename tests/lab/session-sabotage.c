@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `session`, linked with a table of denial steps of its own: the real ones less those that /run/lab-sabotage
+ * names, one word a line. The word no-self-test leaves the self-test of the tap out, so that a test can show
+ * that the ways round the routes lead somewhere when the filter is missing. Only tests link this; the
+ * installed program has no such switch.
+ *
+ *   session-sabotage --steps    names the steps
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "service/net/denial.h"
+#include "service/net/self-test.h"
+#include "service/session/run.h"
+
+/* ld(1), --wrap: what the libraries call denial_steps is the first, what they define is the second. */
+extern const DenialStep __real_denial_steps[];
+DenialStep __wrap_denial_steps[32];
+int __real_self_test_run(int tap_fd, const RouteTable *routes, char **ret_problem);
+int __wrap_self_test_run(int tap_fd, const RouteTable *routes, char **ret_problem);
+int __real_denial_read_back(Denial *denial, char **ret_problem);
+int __wrap_denial_read_back(Denial *denial, char **ret_problem);
+
+static bool sabotaged(const char *what)
+{
+	char word[64];
+	bool found = false;
+	FILE *f = fopen("/run/lab-sabotage", "re");
+
+	while (f && !found && fscanf(f, "%63s", word) == 1)
+		found = strcmp(word, what) == 0;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+int __wrap_self_test_run(int tap_fd, const RouteTable *routes, char **ret_problem)
+{
+	return sabotaged("no-self-test") ? 0 : __real_self_test_run(tap_fd, routes, ret_problem);
+}
+
+int __wrap_denial_read_back(Denial *denial, char **ret_problem)
+{
+	return sabotaged("no-read-back") ? 0 : __real_denial_read_back(denial, ret_problem);
+}
+
+int main(int argc, char **argv)
+{
+	size_t n = 0;
+
+	if (argc == 2 && strcmp(argv[1], "--steps") == 0) {
+		for (const DenialStep *step = __real_denial_steps; step->name; step++)
+			puts(step->name);
+		return 0;
+	}
+	for (const DenialStep *step = __real_denial_steps; step->name; step++)
+		if (!sabotaged(step->name) && n + 1 < ELEMENTSOF(__wrap_denial_steps))
+			__wrap_denial_steps[n++] = *step;
+	return session_run();
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The ways round the routes, tried by hand: without filter they carry datagrams and connections to denied
+ * destinations (so the tests here try the right thing), with the denial as shipped nothing is seen on the
+ * tap.
+ */
+
+#include "service/net/address.h"
+#include "service/net/link.h"
+#include "service/net/neighbour.h"
+#include "service/net/route.h"
+#include "service/net/tap.h"
+#include "tests/net/jail.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netinet/ether.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+static bool with_filter;
+
+static int filter_or_not(Denial *denial, char **ret_problem)
+{
+	return with_filter ? tap_step_filter(denial, ret_problem) : 0;
+}
+
+/* clang-format off */
+const DenialStep denial_steps[] = {
+	{ "loopback", link_step_loopback },
+	{ "address", address_step },
+	{ "filter", filter_or_not },
+	{ "device", link_step_jail },
+	{ "neighbour", neighbour_step },
+	{ "prohibits", route_step_prohibits },
+	{ "forwarder", route_step_forwarder },
+	{ "allow-ip", route_step_allow_ip },
+	{ "default", route_step_default },
+	{ "far end", route_step_far_end },
+	{ NULL, NULL },
+};
+/* clang-format on */
+
+typedef enum Way {
+	WAY_PLAIN,
+	WAY_DEVICE,
+	WAY_INDEX,
+	WAY_UNICAST,
+	WAY_PACKET_INFO,
+	WAY_MULTICAST,
+	WAY_DEVICE_NO_ROUTE,
+	WAY_MAX,
+} Way;
+
+static const char *const ways[WAY_MAX] = {
+	"plain",      "SO_BINDTODEVICE", "SO_BINDTOIFINDEX", "IP_UNICAST_IF",
+	"IP_PKTINFO", "IP_MULTICAST_IF", "SO_DONTROUTE",
+};
+
+static void prepare(int fd, Way way)
+{
+	int index = (int)if_nametoindex("jail0"), on = 1;
+	uint32_t unicast = htonl((uint32_t)index);
+	struct ip_mreqn multicast = { .imr_ifindex = index };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
+	if (way == WAY_DEVICE || way == WAY_DEVICE_NO_ROUTE)
+		(void)setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "jail0", 6);
+	if (way == WAY_DEVICE_NO_ROUTE)
+		(void)setsockopt(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on));
+	if (way == WAY_INDEX)
+		(void)setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
+	if (way == WAY_UNICAST)
+		(void)setsockopt(fd, IPPROTO_IP, IP_UNICAST_IF, &unicast, sizeof(unicast));
+	if (way == WAY_MULTICAST)
+		(void)setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &multicast, sizeof(multicast));
+}
+
+static void try(int fd, Way way, bool stream, const struct sockaddr_in *to)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct in_pktinfo))];
+	} control = { 0 };
+	struct msghdr message = { (void *)to, sizeof(*to), &iov, 1, NULL, 0, 0 };
+	struct in_pktinfo info = { .ipi_ifindex = (int)if_nametoindex("jail0") };
+
+	if (stream) {
+		(void)connect(fd, (const struct sockaddr *)to, sizeof(*to));
+		return;
+	}
+	if (way == WAY_PACKET_INFO) {
+		control.header = (struct cmsghdr){ CMSG_LEN(sizeof(info)), IPPROTO_IP, IP_PKTINFO };
+		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+	}
+	(void)sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+/* Tell the kernel that the address that it asks for is a machine next door, as pasta does for every address.
+ */
+static void answer_arp(int tap_fd, const uint8_t *request)
+{
+	struct ether_arp arp;
+	uint8_t frame[ETH_HLEN + sizeof(arp)], sender[4];
+	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 9 };
+
+	memcpy(&arp, request + ETH_HLEN, sizeof(arp));
+	memcpy(sender, arp.arp_spa, 4);
+	arp.arp_op = htons(ARPOP_REPLY);
+	memcpy(arp.arp_tha, arp.arp_sha, 6);
+	memcpy(arp.arp_sha, mac, 6);
+	memcpy(arp.arp_spa, arp.arp_tpa, 4);
+	memcpy(arp.arp_tpa, sender, 4);
+	memcpy(frame, request + 6, 6);
+	memcpy(frame + 6, mac, 6);
+	memcpy(frame + 12, request + 12, 2);
+	memcpy(frame + ETH_HLEN, &arp, sizeof(arp));
+	assert_int_equal(write(tap_fd, frame, sizeof(frame)), sizeof(frame));
+}
+
+/* Frames that wait on the tap. ARP is answered. Return: how many had an IPv4 packet to the address; *ret_any
+ * counts all. */
+static unsigned count_frames(int tap_fd, uint32_t address, unsigned *ret_any)
+{
+	uint8_t frame[2048];
+	unsigned found = 0;
+	ssize_t n;
+
+	while ((n = read(tap_fd, frame, sizeof(frame))) > 0) {
+		uint16_t protocol;
+		uint32_t destination;
+
+		(*ret_any)++;
+		memcpy(&protocol, frame + 12, 2);
+		if (ntohs(protocol) == ETH_P_ARP)
+			answer_arp(tap_fd, frame);
+		memcpy(&destination, frame + ETH_HLEN + 16, 4);
+		if (ntohs(protocol) == ETH_P_IP && ntohl(destination) == address)
+			found++;
+	}
+	return found;
+}
+
+/* JailFunction; text: "WAY STREAM ADDRESS". Return: 0 nothing, 1 some frame, 2 a packet to the address. */
+static int one_try(const Jail *jail, const char *text, char **ret_problem)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
+	unsigned way, stream, address, any = 0, found = 0;
+	_cleanup_close_ int fd = FD_NONE;
+
+	if (sscanf(text, "%u %u %u", &way, &stream, &address) != 3)
+		return -EINVAL;
+	to.sin_addr.s_addr = htonl(address);
+	fd = socket(AF_INET, (stream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	prepare(fd, way);
+	try(fd, way, stream, &to);
+	/* Delivery is within the call; an answered ARP request lets the packet behind it go, within the
+	 * write. */
+	found = count_frames(jail->sockets.tap_fd, address, &any);
+	return found ? 2 : any ? 1 : 0;
+}
+
+static const uint32_t destinations[] = {
+	0x7f000001, 0x0a000001, 0xac100001, 0xc0a80001, 0x64400001, 0xa9fea9fe, 0xa83f8110, 0xc0000001,
+	0xc0000009, 0xc6120001, 0xe0000001, 0xeffffffa, 0xf0000001, 0xffffffff, 0x08080808, 0x0808a001,
+};
+
+static unsigned try_all(bool filter, unsigned packets[WAY_MAX][2])
+{
+	_cleanup_free_ char *problem = NULL;
+	Denial denial = { 0 };
+	unsigned frames = 0;
+	Jail jail;
+
+	with_filter = filter;
+	jail_routes_make(0);
+	if (jail_start(&jail, &problem) < 0 ||
+	    denial_init(&denial, &jail.sockets, &jail_routes, &problem) < 0 ||
+	    denial_apply(&denial, &problem) < 0)
+		fail_msg("%s", problem);
+	for (unsigned way = 0; way < WAY_MAX; way++)
+		for (unsigned stream = 0; stream < 2; stream++)
+			for (size_t i = 0; i < ELEMENTSOF(destinations); i++) {
+				char text[64];
+				int r;
+
+				snprintf(text, sizeof(text), "%u %u %u", way, stream, destinations[i]);
+				r = jail_run(&jail, one_try, text, &problem);
+				assert_true(r >= 0);
+				packets[way][stream] += r == 2;
+				frames += r > 0;
+				if (r > 0 && filter)
+					print_error("%s, %s: 0x%08x\n", ways[way], stream ? "TCP" : "UDP",
+						    destinations[i]);
+			}
+	denial_done(&denial);
+	jail_stop(&jail);
+	return frames;
+}
+
+static void test_without_filter(void **state)
+{
+	unsigned packets[WAY_MAX][2] = { 0 };
+
+	assert_true(try_all(false, packets) > 0);
+	for (unsigned way = 0; way < WAY_MAX; way++)
+		print_message("%-18s reached %2u of %zu denied destinations by UDP, %2u by TCP\n", ways[way],
+			      packets[way][0], ELEMENTSOF(destinations), packets[way][1]);
+	assert_true(packets[WAY_DEVICE][0] > 8 && packets[WAY_DEVICE][1] > 8);
+	assert_true(packets[WAY_INDEX][0] > 8 && packets[WAY_INDEX][1] > 8);
+	assert_true(packets[WAY_UNICAST][0] > 8);
+	assert_true(packets[WAY_PACKET_INFO][0] > 8);
+	assert_true(packets[WAY_MULTICAST][0] > 0);
+	assert_true(packets[WAY_DEVICE_NO_ROUTE][0] > 8);
+	assert_int_equal(packets[WAY_PLAIN][1], 0);
+}
+
+static void test_with_filter(void **state)
+{
+	unsigned packets[WAY_MAX][2] = { 0 };
+
+	assert_int_equal(try_all(true, packets), 0);
+}
+
+static int run(const char *user)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_without_filter),
+		cmocka_unit_test(test_with_filter),
+	};
+
+	return cmocka_run_group_tests_name(user, tests, NULL, NULL);
+}
+
+int main(void)
+{
+	return as_each_user(run);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/fake-view.h"
+
+#include <assert.h>
+
+#define LINKS_MAX 40
+
+static bool exists_below(const FakeNode *nodes, const char *path)
+{
+	size_t n = strlen(path);
+
+	for (size_t i = 0; nodes && nodes[i].path; i++)
+		if (strncmp(nodes[i].path, path, n) == 0 && nodes[i].path[n] == '/')
+			return true;
+	return false;
+}
+
+static const FakeNode *find_in(const FakeNode *nodes, const char *path)
+{
+	for (size_t i = 0; nodes && nodes[i].path; i++)
+		if (streq(nodes[i].path, path))
+			return &nodes[i];
+	return NULL;
+}
+
+/* A directory that only its contents speak of is root's. Return: false when nothing is there. */
+static bool look_up(const FakeView *fake, const char *path, FakeNode *ret)
+{
+	const FakeNode *node = find_in(fake->more, path) ?: find_in(fake->nodes, path);
+
+	if (node && node->mode == 0) /* taken away */
+		return false;
+	if (node)
+		*ret = *node;
+	else if (streq(path, "") || exists_below(fake->more, path) || exists_below(fake->nodes, path))
+		*ret = (FakeNode){ .path = path, .mode = S_IFDIR | 0755 };
+	else
+		return false;
+	return true;
+}
+
+static bool may_follow(const FakeView *fake, const FakeNode *link)
+{
+	const char *rest = starts_with(link->path, fake->home);
+
+	return link->uid == 0 || (rest && rest[0] == '/' && !strchr(rest + 1, '/'));
+}
+
+static int walk(const FakeView *fake, const char *path, bool last_link, char **ret, FakeNode *ret_node)
+{
+	_cleanup_free_ char *done = strdup(""), *rest = strdup(path);
+	FakeNode node = { .mode = S_IFDIR | 0755 };
+	unsigned links = 0;
+
+	assert(done && rest && path[0] == '/');
+	for (;;) {
+		_cleanup_free_ char *next = NULL, *name = NULL;
+		const char *start = rest + strspn(rest, "/");
+
+		if (*start == '\0')
+			break;
+		if (!S_ISDIR(node.mode))
+			return -ENOTDIR;
+		name = strndup(start, strcspn(start, "/"));
+		start += strlen(name);
+
+		if (streq(name, ".") || streq(name, "..")) {
+			char *slash = strrchr(done, '/');
+
+			if (streq(name, "..") && slash)
+				*slash = '\0';
+			node.mode = S_IFDIR | 0755;
+			next = strdup(start);
+			free(rest);
+			rest = TAKE_PTR(next);
+			continue;
+		}
+
+		assert(asprintf(&next, "%s/%s", done, name) > 0);
+		if (!look_up(fake, next, &node))
+			return -ENOENT;
+		if (S_ISLNK(node.mode) && !(last_link && start[strspn(start, "/")] == '\0')) {
+			char *joined;
+
+			if (!may_follow(fake, &node) || ++links > LINKS_MAX)
+				return -ELOOP;
+			assert(asprintf(&joined, "%s/%s", node.link, start) > 0);
+			free(rest);
+			rest = joined;
+			if (node.link[0] == '/')
+				done[0] = '\0';
+			node = (FakeNode){ .mode = S_IFDIR | 0755 };
+			continue;
+		}
+		char *remaining = strdup(start);
+		free(rest);
+		rest = remaining;
+		free(done);
+		done = TAKE_PTR(next);
+	}
+
+	*ret = done[0] == '\0' ? strdup("/") : TAKE_PTR(done);
+	*ret_node = node;
+	return 0;
+}
+
+static int fake_resolve(void *userdata, const char *path, PlanNode *ret)
+{
+	_cleanup_free_ char *place = NULL;
+	FakeNode node;
+
+	int r = walk(userdata, path, false, &place, &node);
+	if (r < 0)
+		return r;
+	*ret = (PlanNode){ .path = TAKE_PTR(place), .mode = node.mode, .uid = node.uid, .fd = FD_NONE };
+	return 0;
+}
+
+static int fake_read_link(void *userdata, const char *path, char **ret)
+{
+	_cleanup_free_ char *place = NULL;
+	FakeNode node;
+
+	int r = walk(userdata, path, true, &place, &node);
+	if (r < 0)
+		return r;
+	if (!S_ISLNK(node.mode))
+		return -EINVAL;
+	*ret = strdup(node.link);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static bool fake_readable(void *userdata, const char *path)
+{
+	const FakeView *fake = userdata;
+	_cleanup_free_ char *place = NULL;
+	FakeNode node;
+
+	if (walk(fake, path, false, &place, &node) < 0)
+		return false;
+	return node.mode & (node.uid == fake->uid ? S_IRUSR : S_IROTH);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int fake_list(void *userdata, const char *directory, size_t max,
+		     int (*each)(void *each_userdata, const char *name), void *each_userdata)
+{
+	const FakeView *fake = userdata;
+	const FakeNode *const tables[] = { fake->more, fake->nodes };
+	char *names[256];
+	size_t n = 0;
+	int r = 0;
+
+	for (size_t t = 0; t < ELEMENTSOF(tables); t++)
+		for (size_t i = 0; tables[t] && tables[t][i].path; i++) {
+			const char *rest = starts_with(tables[t][i].path, directory);
+			bool known = false;
+
+			if (!rest || rest[0] != '/' || tables[t][i].mode == 0)
+				continue;
+			char *name = strndup(rest + 1, strcspn(rest + 1, "/"));
+			for (size_t j = 0; j < n; j++)
+				known = known || streq(names[j], name);
+			if (known || n == ELEMENTSOF(names))
+				free(name);
+			else
+				names[n++] = name;
+		}
+	qsort(names, n, sizeof(names[0]), compare);
+	if (n == 0)
+		r = -ENOENT;
+	else if (n > max)
+		r = -E2BIG;
+	for (size_t i = 0; i < n; i++) {
+		if (r == 0)
+			r = each(each_userdata, names[i]);
+		free(names[i]);
+	}
+	return r;
+}
+
+PlanView fake_view(FakeView *fake)
+{
+	return (PlanView){
+		.userdata = fake,
+		.resolve = fake_resolve,
+		.read_link = fake_read_link,
+		.readable = fake_readable,
+		.list = fake_list,
+	};
+}
