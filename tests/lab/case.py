@@ -40,6 +40,10 @@ def test(deadline=30, needs=""):
     return register
 
 
+def name_of(function):
+    return f"{function.__module__.removesuffix('_cases')}.{function.__name__}"
+
+
 def tests():
     return list(_tests)
 
@@ -297,7 +301,7 @@ def run_one(function, lab, must_run):
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
     seconds = time.monotonic() - begin
-    print(f"{outcome:4} {function.__module__.removesuffix('_cases')}.{function.__name__} ({seconds:.1f} s)", flush=True)
+    print(f"{outcome:4} {name_of(function)} ({seconds:.1f} s)", flush=True)
     if words:
         print("     " + words.rstrip().replace("\n", "\n     "))
     if outcome == "fail":

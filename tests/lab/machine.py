@@ -15,10 +15,9 @@ import sys
 
 import system
 
-SCRATCH = "/mnt"
 TOOLS = "/usr/local/lib/lab"       # what tests run as other programs
 PROBE = TOOLS + "/probe"
-SOURCE = "/usr/src/claude-sandbox"  # a copy of the tree
+SOURCE = "/srv/claude-sandbox"     # a copy of the tree
 LOGS = "/run/lab"                  # root's: logs, control files of test programs
 
 
@@ -144,9 +143,8 @@ def _init(function):
             os._exit(code if code >= 0 else 125)
 
 
-def _overlay(path):
-    name = path.strip("/").replace("/", "-")
-    upper, work = f"{SCRATCH}/{name}/upper", f"{SCRATCH}/{name}/work"
+def _overlay(scratch, path):
+    upper, work = f"{scratch}{path}/upper", f"{scratch}{path}/work"
     os.makedirs(upper)
     os.makedirs(work)
     before = os.stat(path)
@@ -183,28 +181,31 @@ def enter():
 
 def build(directory):
     """Make the machine: mounts, users, the installed product. `host`'s network is not touched here."""
-    system.mount("lab", SCRATCH, "tmpfs", system.MS_NODEV, "mode=0755,size=4g")
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    scratch = [path for path in ("/mnt", "/media") if not f"{root}/".startswith(path + "/")
+               and not f"{directory}/".startswith(path + "/")][0]
+    system.mount("lab", scratch, "tmpfs", system.MS_NODEV, "mode=0755,size=4g")
     for path in ("/usr", "/etc", "/var"):
-        _overlay(path)
-    system.mount("run", "/run", "tmpfs", system.MS_NODEV | system.MS_NOSUID, "mode=0755")
-    os.makedirs(LOGS, 0o700)
-
+        _overlay(scratch, path)
     _users()
     _install(directory)
-    _copy_tree()
+    _copy_tree(root, f"{scratch}/tree")
 
-    system.mount("home", "/home", "tmpfs", system.MS_NODEV, "mode=0755")
     # the checkout may lie in any of these: nothing is read from it from here on
     os.chdir("/")
-    system.mount("root", "/root", "tmpfs", system.MS_NODEV, "mode=0700")
-    system.mount("tmp", "/tmp", "tmpfs", system.MS_NODEV, "mode=1777")
+    system.mount("run", "/run", "tmpfs", system.MS_NODEV | system.MS_NOSUID, "mode=0755")
+    os.makedirs(LOGS, 0o700)
+    for path, mode in (("/home", "0755"), ("/root", "0700"), ("/tmp", "1777"), ("/srv", "0755"), ("/opt", "0755")):
+        system.mount(path.strip("/"), path, "tmpfs", system.MS_NODEV, f"mode={mode}")
     system.mount("shm", "/dev/shm", "tmpfs", system.MS_NODEV, "mode=1777")
     if cgroup2_root():
         system.mount("cgroup2", "/sys/fs/cgroup", "cgroup2", system.MS_NODEV | system.MS_NOSUID | system.MS_NOEXEC)
     system.mount("net", "/dev/net", "tmpfs", 0, "mode=0755")
     os.mknod("/dev/net/tun", 0o666 | stat.S_IFCHR, os.makedev(10, 200))
     os.chmod("/dev/net/tun", 0o666)
-    system.unmount(SCRATCH)
+    shutil.copytree(f"{scratch}/tree", SOURCE, symlinks=True)
+    shutil.rmtree(f"{scratch}/tree")
+    system.unmount(scratch)
 
     for user in USERS:
         os.mkdir(user.home, 0o700)
@@ -230,9 +231,8 @@ def _users():
     write("/etc/group", "".join(lines))
 
 
-def _copy_tree():
+def _copy_tree(root, target):
     """The tree as git has it or would take it."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     listed = subprocess.run(["/usr/bin/git", "-C", root, "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others",
                              "--exclude-standard"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     names = [os.fsdecode(name) for name in listed.stdout.split(b"\0") if name]
@@ -242,8 +242,8 @@ def _copy_tree():
             names += [os.path.relpath(os.path.join(path, name), root) for name in files]
     for name in names:
         if os.path.isfile(os.path.join(root, name)):
-            os.makedirs(os.path.join(SOURCE, os.path.dirname(name)), exist_ok=True)
-            shutil.copy2(os.path.join(root, name), os.path.join(SOURCE, name))
+            os.makedirs(os.path.join(target, os.path.dirname(name)), exist_ok=True)
+            shutil.copy2(os.path.join(root, name), os.path.join(target, name))
 
 
 _installed = []
