@@ -14,7 +14,9 @@ int preparation_init(Preparation *preparation, const SessionRequest *request, co
 	PlanView functions;
 	int r;
 
-	*preparation = (Preparation){ .request = request, .profile = profile, .workspace = PLAN_NODE_INIT };
+	*preparation = PREPARATION_INIT;
+	preparation->request = request;
+	preparation->profile = profile;
 	r = view_init(&preparation->view, request->uid, request->home);
 	if (r < 0)
 		return r;
@@ -24,8 +26,14 @@ int preparation_init(Preparation *preparation, const SessionRequest *request, co
 	return view_set_workspace(&preparation->view, preparation->workspace.path);
 }
 
+void preparation_release(Preparation *preparation)
+{
+	placeholders_close(&preparation->placeholders);
+}
+
 void preparation_done(Preparation *preparation)
 {
+	preparation_release(preparation);
 	view_done(&preparation->view);
 	plan_node_done(&preparation->workspace);
 	git_identity_done(&preparation->git);
@@ -157,6 +165,42 @@ static int find_sockets(const Preparation *preparation, char ***ret, char **ret_
 	return sockets_find(directories, ret, ret_problem);
 }
 
+/* What is masked below a directory that the agent may write must exist, or the agent makes it. */
+static int make_placeholders(Preparation *preparation, char **ret_problem)
+{
+	const SessionRequest *request = preparation->request;
+	PlanView view = view_functions(&preparation->view);
+	_cleanup_free_ char *record = NULL, *share = NULL;
+	int r;
+
+	if (asprintf(&record, CS_RUN_DIR "/users/%u/placeholders", (unsigned)request->uid) < 0) {
+		record = NULL;
+		return -ENOMEM;
+	}
+	if (asprintf(&share, "%s/.local/share", request->home) < 0) {
+		share = NULL;
+		return -ENOMEM;
+	}
+	r = placeholders_open(&preparation->placeholders, record, request->uid, ret_problem);
+	if (r == 0)
+		r = placeholders_make(&preparation->placeholders, &view, share, request->uid,
+				      plan_share_masks(), ret_problem);
+	for (size_t i = 0; preparation->profile->masks[i] && r == 0; i++) {
+		const char *mask = preparation->profile->masks[i], *slash = strrchr(mask, '/');
+		const char *const names[] = { slash ? slash + 1 : mask, NULL };
+		_cleanup_free_ char *directory = NULL;
+
+		if (asprintf(&directory, "%s/%.*s", request->home, slash ? (int)(slash - mask) : 0, mask) <
+		    0) {
+			directory = NULL;
+			return -ENOMEM;
+		}
+		r = placeholders_make(&preparation->placeholders, &view, directory, request->uid, names,
+				      ret_problem);
+	}
+	return r;
+}
+
 int preparation_plan(Preparation *preparation, const PreparationNetwork *network, const TerminalKeys *keys,
 		     Plan *ret, const char **ret_error, char **ret_problem)
 {
@@ -167,7 +211,9 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	int r;
 
 	*ret_error = CS_ERROR_PLAN_REFUSED;
-	r = find_sockets(preparation, &sockets, ret_problem);
+	r = make_placeholders(preparation, ret_problem);
+	if (r == 0)
+		r = find_sockets(preparation, &sockets, ret_problem);
 	if (r == 0)
 		r = make_git_config(preparation, &git_config);
 	if (r == 0)

@@ -9,6 +9,7 @@
 #include "dbus/base.h"
 #include "service/plan/mounts.h"
 #include "service/session/git-identity.h"
+#include "service/session/placeholders.h"
 #include "service/session/terminal-keys.h"
 #include "service/session/view.h"
 
@@ -19,14 +20,17 @@ typedef struct Preparation {
 	PlanNode workspace; /* no descriptor when it cannot be had: the plan says why */
 	GitIdentity git;
 	bool resolver; /* names can resolve inside */
+	Placeholders placeholders;
 	char **warnings;
 } Preparation;
 
-#define PREPARATION_INIT ((Preparation){ .workspace = PLAN_NODE_INIT })
+#define PREPARATION_INIT ((Preparation){ .workspace = PLAN_NODE_INIT, .placeholders = PLACEHOLDERS_INIT })
 
 /* Return: 0 or -ENOMEM. */
 int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile);
 void preparation_done(Preparation *preparation);
+/* Nothing of the jail runs any more: what was made on the host for its mounts goes. */
+void preparation_release(Preparation *preparation);
 /* Take a copy of what git said. Return: 0 or -ENOMEM. */
 int preparation_set_git(Preparation *preparation, const GitIdentity *identity);
 

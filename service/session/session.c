@@ -67,6 +67,7 @@ static void session_say(Session *session)
 	session->leader_fd = close_fd(session->leader_fd);
 	network_done(&session->network);
 	(void)orphans_end(ORPHANS_MSEC);
+	preparation_release(&session->preparation);
 	session_deadline(session, SAYING_USEC);
 	if (session->problem) {
 		if (link_server_failed(session->link, session->error, session->problem) < 0)
