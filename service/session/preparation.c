@@ -173,7 +173,7 @@ static int make_placeholders(Preparation *preparation, char **ret_problem)
 	_cleanup_free_ char *record = NULL, *share = NULL;
 	int r;
 
-	if (asprintf(&record, CS_RUN_DIR "/users/%u/placeholders", (unsigned)request->uid) < 0) {
+	if (asprintf(&record, CS_RUN_DIR "/users/%u/guard", (unsigned)request->uid) < 0) {
 		record = NULL;
 		return -ENOMEM;
 	}
