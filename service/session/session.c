@@ -73,6 +73,9 @@ static void session_say(Session *session)
 		if (link_server_failed(session->link, session->error, session->problem) < 0)
 			(void)sd_event_exit(session->event, 1);
 	} else {
+		/* Init is gone without a word: it was killed, and with it everything else. */
+		if (!session->status_known)
+			session->status = W_EXITCODE(0, SIGKILL);
 		lifeline_exited(session->lifeline, session->status);
 		link_server_exited(session->link, session->status);
 	}
