@@ -111,10 +111,12 @@ static void make_routes(Rows *rows, const Network *network)
 		char text[ROUTE_TEXT_MAX];
 
 		rows_add(rows, 5,
-			 (const char *const[]){ route_to_string(row->address, row->length, text),
-						route_verdict_to_string(row->verdict),
-						row->verdict == ROUTE_DENY ? "" : ROUTES_JAIL_DEVICE,
-						row->reason, "in force" });
+			 (const char *const[]){
+				 route_to_string(row->address, row->length, text),
+				 route_verdict_to_string(row->verdict),
+				 row->verdict == ROUTE_DENY ? "" : ROUTES_JAIL_DEVICE, row->reason,
+				 network->denial.left_out && network->denial.left_out[i] ? "left out"
+											 : "in force" });
 	}
 }
 

@@ -41,13 +41,18 @@ static bool seccomp_is_on(void)
 	return false;
 }
 
-static int explain(int error, const char *what, char **ret_problem)
+/* The limits of the namespace that is left; inside the new one the same files tell of its own. */
+typedef struct Limits {
+	long long user, net;
+} Limits;
+
+static int explain(const Limits *limits, int error, const char *what, char **ret_problem)
 {
-	if (sysctl_number(SYSCTL_USER_MAX, 1) == 0)
+	if (limits->user == 0)
 		return refuse(ret_problem, error,
 			      "user namespaces are switched off (user.max_user_namespaces is 0); "
 			      "sysctl -w user.max_user_namespaces=15000");
-	if (error == -ENOSPC && sysctl_number(SYSCTL_NET_MAX, 1) == 0)
+	if (error == -ENOSPC && limits->net == 0)
 		return refuse(ret_problem, error,
 			      "network namespaces are switched off (user.max_net_namespaces is 0); "
 			      "sysctl -w user.max_net_namespaces=15000");
@@ -114,15 +119,17 @@ int user_namespace_map(uid_t uid, gid_t gid)
 
 int user_namespace_enter(uid_t uid, gid_t gid, bool network, char **ret_problem)
 {
+	const Limits limits = { .user = sysctl_number(SYSCTL_USER_MAX, 1),
+				.net = sysctl_number(SYSCTL_NET_MAX, 1) };
 	int r;
 
 	/* One after the other, so that the errno says which of the two is refused. */
 	if (unshare(CLONE_NEWUSER) < 0)
-		return explain(-errno, "unshare of the user namespace", ret_problem);
+		return explain(&limits, -errno, "unshare of the user namespace", ret_problem);
 	r = user_namespace_map(uid, gid);
 	if (r < 0)
-		return explain(r, "writing the id maps", ret_problem);
+		return explain(&limits, r, "writing the id maps", ret_problem);
 	if (network && unshare(CLONE_NEWNET) < 0)
-		return explain(-errno, "unshare of the network namespace", ret_problem);
+		return explain(&limits, -errno, "unshare of the network namespace", ret_problem);
 	return 0;
 }

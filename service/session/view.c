@@ -156,10 +156,15 @@ static int walk_restart(Walk *walk, const char *path)
 static int walk_up(Walk *walk)
 {
 	_cleanup_free_ char *parent = strdup(walk->path);
+	struct stat st;
 	char *slash;
 
 	if (!parent)
 		return -ENOMEM;
+	if (fstat(walk->fd, &st) < 0)
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
 	slash = strrchr(parent, '/');
 	if (slash)
 		*slash = 0;
