@@ -136,26 +136,30 @@ bool link_is_fallback(const Link *link)
 
 int link_find(Netlink *netlink, const char *name, Link *ret)
 {
-	_cleanup_(message_list_done) MessageList links = { 0 };
-	struct ifinfomsg body = { 0 };
+	struct ifinfomsg body = { .ifi_family = AF_UNSPEC };
+	_cleanup_(nl_msg_freep) struct nl_msg *message = netlink_message(RTM_GETLINK, 0, &body, sizeof(body));
+	_cleanup_(message_list_done) MessageList list = { 0 };
 	const struct nlmsghdr *header;
 	size_t offset = 0;
-	int r = netlink_dump(netlink, RTM_GETLINK, &body, sizeof(body), &links);
+	Link link;
+	int r;
 
+	if (!message)
+		return -ENOMEM;
+	r = netlink_put(message, IFLA_IFNAME, name, strlen(name) + 1);
+	if (r >= 0)
+		r = netlink_ask(netlink, message, &list);
 	if (r < 0)
 		return r;
-	while ((header = message_list_next(&links, &offset))) {
-		Link link;
-
-		r = link_parse(header, &link);
-		if (r < 0)
-			return r;
-		if (streq(link.name, name)) {
-			*ret = link;
-			return 0;
-		}
-	}
-	return -ENODEV;
+	header = message_list_next(&list, &offset);
+	r = header ? link_parse(header, &link) : -EBADMSG;
+	if (r < 0)
+		return r;
+	/* An alternative name finds a device too. */
+	if (!streq(link.name, name))
+		return -ENODEV;
+	*ret = link;
+	return 0;
 }
 
 static struct nl_msg *change_message(int index, uint32_t flags)

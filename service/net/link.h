@@ -31,7 +31,8 @@ int link_parse(const struct nlmsghdr *header, Link *ret);
 /* The name of one of the devices that kernels with tunnel drivers put into every new namespace? */
 bool link_is_fallback(const Link *link);
 
-/* Find a device by name. Return: 0, -ENODEV, or another negative errno. */
+/* Ask for a device by name; waits for whoever is changing it. Return: 0, -ENODEV, or another negative errno.
+ */
 int link_find(Netlink *netlink, const char *name, Link *ret);
 
 int link_step_loopback(Denial *denial, char **ret_problem);

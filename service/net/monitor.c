@@ -1,46 +1,119 @@
 /* SPDX-License-Identifier: MIT */
+
+/*
+ * When does a frame that is sent to jail0 reach whoever attached? Two things happen in the kernel: the
+ * carrier comes on at once (IFF_LOWER_UP), and a work queue gives the device its queue back if it had taken
+ * it away (together with IFF_RUNNING, net/core/link_watch.c). Until then frames are dropped, so the wire is
+ * up when both flags are set.
+ *
+ * That work queue also sends the news, but for the whole machine at most once a second where nothing is
+ * urgent: when many sessions start, the event "LOWER_UP" may be a second late although the wire works. What
+ * comes at once is the event of somebody attaching, sent before the carrier is on. So each event about jail0
+ * makes monitor_read() ask how it is now, on the same socket; the kernel answers, behind the events, when
+ * whoever attaches is done.
+ */
+
 #include "service/net/monitor.h"
 
 #include "service/net/link.h"
 
-#define FLAG_LOWER_UP 0x10000u /* IFF_LOWER_UP, netdevice(7) */
-#define DATAGRAMS_MAX 4096u    /* at a time; a flood must not keep the loop from everything else */
+#include <sys/socket.h>
+
+#define FLAGS_WIRE_UP (0x10000u /* IFF_LOWER_UP, netdevice(7) */ | IFF_RUNNING)
+#define DATAGRAMS_MAX 4096u /* at a time; a flood must not keep the loop from everything else */
+
+typedef struct Monitor {
+	int fd;
+	uint32_t port;
+	bool ask;
+	bool *wire_up;
+	unsigned changes;
+} Monitor;
+
+static bool is_up(const Link *link)
+{
+	return (link->flags & FLAGS_WIRE_UP) == FLAGS_WIRE_UP;
+}
+
+static int ask_for_jail(const Monitor *monitor)
+{
+	struct {
+		struct nlmsghdr header;
+		struct ifinfomsg link;
+		struct rtattr attribute;
+		char name[RTA_ALIGN(sizeof(ROUTES_JAIL_DEVICE))];
+	} request = {
+		.header = { .nlmsg_len = sizeof(request),
+			    .nlmsg_type = RTM_GETLINK,
+			    .nlmsg_flags = NLM_F_REQUEST,
+			    .nlmsg_pid = monitor->port },
+		.attribute = { .rta_len = RTA_LENGTH(sizeof(ROUTES_JAIL_DEVICE)), .rta_type = IFLA_IFNAME },
+		.name = ROUTES_JAIL_DEVICE,
+	};
+
+	return send(monitor->fd, &request, sizeof(request), MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int read_message(Monitor *monitor, const struct nlmsghdr *header)
+{
+	bool is_answer = header->nlmsg_pid == monitor->port;
+	Link link;
+	int r;
+
+	if (is_answer && header->nlmsg_type == NLMSG_ERROR) {
+		*monitor->wire_up = false; /* the device has gone */
+		return 0;
+	}
+	if (!is_answer)
+		monitor->changes++;
+	if (header->nlmsg_type != RTM_NEWLINK && header->nlmsg_type != RTM_DELLINK)
+		return 0;
+	r = link_parse(header, &link);
+	if (r < 0 || !streq(link.name, ROUTES_JAIL_DEVICE))
+		return r;
+	*monitor->wire_up = header->nlmsg_type == RTM_NEWLINK && is_up(&link);
+	if (!is_answer)
+		monitor->ask = true;
+	return 0;
+}
 
 int monitor_read(int watch_fd, bool *wire_up, unsigned *ret_changes)
 {
+	Monitor monitor = { .fd = watch_fd, .wire_up = wire_up };
 	_cleanup_free_ uint8_t *buffer = NULL;
+	struct sockaddr_nl local = { 0 };
+	socklen_t length = sizeof(local);
 	size_t buffer_size = 0;
-	unsigned changes = 0;
 	int r = 0;
 
-	for (unsigned i = 0; i < DATAGRAMS_MAX; i++) {
+	if (getsockname(watch_fd, (struct sockaddr *)&local, &length) < 0)
+		return -errno;
+	monitor.port = local.nl_pid;
+
+	for (unsigned i = 0; r >= 0 && i < DATAGRAMS_MAX; i++) {
 		const struct nlmsghdr *header;
 		size_t offset = 0;
 		ssize_t n = netlink_receive(watch_fd, &buffer, &buffer_size);
 
-		if (n == -EAGAIN)
-			break;
+		if (n == -EAGAIN) {
+			if (!monitor.ask)
+				break;
+			monitor.ask = false;
+			r = ask_for_jail(&monitor);
+			continue;
+		}
 		if (n < 0) {
 			r = n == -EMSGSIZE ? -ENOBUFS : (int)n;
 			break;
 		}
 		while ((r = message_walk(buffer, (size_t)n, &offset, &header)) > 0) {
-			Link link;
-
-			changes++;
-			if (header->nlmsg_type != RTM_NEWLINK && header->nlmsg_type != RTM_DELLINK)
-				continue;
-			r = link_parse(header, &link);
+			r = read_message(&monitor, header);
 			if (r < 0)
 				break;
-			if (streq(link.name, ROUTES_JAIL_DEVICE))
-				*wire_up = header->nlmsg_type == RTM_NEWLINK && (link.flags & FLAG_LOWER_UP);
 		}
-		if (r < 0)
-			break;
 	}
 
-	*ret_changes = changes;
+	*ret_changes = monitor.changes;
 	return r;
 }
 
@@ -56,5 +129,5 @@ int monitor_wire_is_up(int route_fd)
 	r = link_find(netlink, ROUTES_JAIL_DEVICE, &link);
 	if (r < 0)
 		return r;
-	return (link.flags & FLAG_LOWER_UP) != 0;
+	return is_up(&link);
 }

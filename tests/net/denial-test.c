@@ -3,10 +3,18 @@
 /* The denial as it is shipped: applied, tested by itself, read back; for root and for an ordinary user. */
 
 #include "service/net/monitor.h"
+#include "service/net/self-test.h"
 #include "tests/net/jail.h"
 
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -58,11 +66,239 @@ static void test_many_rows(void **state)
 	happy(1000);
 }
 
+typedef struct Closed {
+	Jail jail;
+	Denial denial;
+} Closed;
+
+static void close_network(Closed *closed)
+{
+	_cleanup_free_ char *problem = NULL;
+
+	jail_routes_make(0);
+	if (jail_start(&closed->jail, &problem) < 0 ||
+	    denial_init(&closed->denial, &closed->jail.sockets, &jail_routes, &problem) < 0 ||
+	    denial_apply(&closed->denial, &problem) < 0)
+		fail_msg("%s", problem);
+}
+
+static void end_network(Closed *closed)
+{
+	denial_done(&closed->denial);
+	jail_stop(&closed->jail);
+}
+
+/* JailFunctions: the tap's descriptor goes, and comes again as pasta's would; a number of neighbours is made.
+ */
+static int detach(const Jail *jail, const char *text, char **ret_problem)
+{
+	return close(jail->sockets.tap_fd) < 0 ? -errno : 0;
+}
+
+static int attached_fd; /* the holder's */
+
+static int attach(const Jail *jail, const char *text, char **ret_problem)
+{
+	struct ifreq request = { .ifr_name = "jail0", .ifr_flags = IFF_TAP | IFF_NO_PI };
+
+	attached_fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	return attached_fd < 0 || ioctl(attached_fd, TUNSETIFF, &request) < 0 ? -errno : 0;
+}
+
+static int self_test_again(const Jail *jail, const char *text, char **ret_problem)
+{
+	return self_test_run(attached_fd, &jail_routes, ret_problem);
+}
+
+static int link_flood(const Jail *jail, const char *text, char **ret_problem)
+{
+	for (unsigned i = 0; i < 64; i++)
+		if (jail_ip(jail, i % 2 ? "link set jail0 txqueuelen 100" : "link set jail0 txqueuelen 101",
+			    NULL) != 0)
+			return -EIO;
+	return 0;
+}
+
+/*
+ * Read the watching socket until it says what is wanted. At once: the kernel's own news of a carrier may be a
+ * second late, and a launch must not wait for it.
+ */
+static void wait_for_wire(const JailSockets *sockets, bool wanted)
+{
+	double start = now_msec();
+	bool up = !wanted;
+
+	while (up != wanted) {
+		struct pollfd p = { .fd = sockets->watch_fd, .events = POLLIN };
+		unsigned changes;
+
+		if (poll(&p, 1, 5000) <= 0)
+			fail_msg("no event says that the wire is %s", wanted ? "up" : "down");
+		assert_int_equal(monitor_read(sockets->watch_fd, &up, &changes), 0);
+	}
+	assert_int_equal(monitor_wire_is_up(sockets->route_fd), wanted);
+	print_message("wire %s after %.2f ms\n", wanted ? "up" : "down", now_msec() - start);
+	if (wanted)
+		assert_true(now_msec() - start < 300);
+}
+
+/* The wire comes and goes; the denial does not notice, and the filter outlives every owner of the descriptor.
+ */
+static void test_wire(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	unsigned changes = 0;
+	bool up = false;
+	Closed closed;
+
+	close_network(&closed);
+	assert_int_equal(monitor_read(closed.jail.sockets.watch_fd, &up, &changes), 0);
+	assert_true(up);
+	assert_true(changes > jail_routes.n_rows);
+	assert_int_equal(monitor_wire_is_up(closed.jail.sockets.route_fd), 1);
+
+	closed.jail.sockets.tap_fd = close_fd(closed.jail.sockets.tap_fd);
+	assert_int_equal(jail_run(&closed.jail, detach, NULL, &problem), 0);
+	wait_for_wire(&closed.jail.sockets, false);
+	assert_int_equal(monitor_wire_is_up(closed.jail.sockets.route_fd), 0);
+	if (denial_read_back(&closed.denial, &problem) < 0)
+		fail_msg("without the wire: %s", problem);
+
+	assert_int_equal(jail_run(&closed.jail, attach, NULL, &problem), 0);
+	wait_for_wire(&closed.jail.sockets, true);
+	if (jail_run(&closed.jail, self_test_again, NULL, &problem) < 0)
+		fail_msg("attached again: %s", problem);
+	if (denial_read_back(&closed.denial, &problem) < 0)
+		fail_msg("with the wire again: %s", problem);
+
+	end_network(&closed);
+}
+
+static void test_lost_events(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	unsigned changes = 0;
+	bool up = false;
+	int size = 1, r;
+	Closed closed;
+
+	close_network(&closed);
+	assert_int_equal(setsockopt(closed.jail.sockets.watch_fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)),
+			 0);
+	assert_int_equal(jail_run(&closed.jail, link_flood, NULL, &problem), 0);
+	r = monitor_read(closed.jail.sockets.watch_fd, &up, &changes);
+	if (r == 0) /* what was before the loss comes first */
+		r = monitor_read(closed.jail.sockets.watch_fd, &up, &changes);
+	assert_int_equal(r, -ENOBUFS);
+	end_network(&closed);
+}
+
+static void add_row(uint32_t address, uint8_t length, RouteVerdict verdict)
+{
+	RouteRow internet = jail_routes.rows[--jail_routes.n_rows];
+
+	jail_routes.rows = reallocarray(jail_routes.rows, jail_routes.n_rows + 2, sizeof(*jail_routes.rows));
+	jail_routes.rows[jail_routes.n_rows++] =
+		(RouteRow){ address, length, verdict, strdup("of the test") };
+	jail_routes.rows[jail_routes.n_rows++] = internet;
+}
+
+/* A single allow-ip may fail: a warning, and the rest is as it was meant. */
+static void test_soft_failure(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	Denial denial;
+	Jail jail;
+
+	jail_routes_make(0);
+	add_row(0x0a010203, 32, ROUTE_ALLOW); /* the second of its kind: the kernel has it already */
+	assert_int_equal(jail_start(&jail, &problem), 0);
+	assert_int_equal(denial_init(&denial, &jail.sockets, &jail_routes, &problem), 0);
+	if (denial_apply(&denial, &problem) < 0)
+		fail_msg("%s", problem);
+	assert_non_null(denial.warnings);
+	assert_non_null(strstr(denial.warnings[0], "allow-ip 10.1.2.3"));
+	assert_null(denial.warnings[1]);
+	if (jail_run(&jail, jail_self_test, NULL, &problem) < 0 || denial_read_back(&denial, &problem) < 0)
+		fail_msg("%s", problem);
+	denial_done(&denial);
+	jail_stop(&jail);
+}
+
+/* A denial may not. */
+static void test_hard_failure(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	Denial denial;
+	Jail jail;
+
+	jail_routes_make(0);
+	add_row(0x0a000000, 8, ROUTE_DENY);
+	assert_int_equal(jail_start(&jail, &problem), 0);
+	assert_int_equal(denial_init(&denial, &jail.sockets, &jail_routes, &problem), 0);
+	assert_int_equal(denial_apply(&denial, &problem), -EEXIST);
+	assert_non_null(strstr(problem, "'prohibits'"));
+	assert_non_null(strstr(problem, "10.0.0.0/8"));
+	denial_done(&denial);
+	jail_stop(&jail);
+}
+
+static void test_unsound_tables(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	RouteRow deny = { 0x0a000000, 8, ROUTE_DENY, (char *)"" },
+		 internet = { 0, 0, ROUTE_INTERNET, (char *)"" };
+	RouteRow everything = { 0, 0, ROUTE_DENY, (char *)"" },
+		 wide = { 0x0a000000, 33, ROUTE_DENY, (char *)"" };
+	RouteRow tables[][2] = {
+		{ deny, deny },
+		{ internet, internet },
+		{ internet, everything },
+		{ internet, wide },
+	};
+	RouteTable empty = { 0 };
+	Denial denial;
+	Jail jail;
+
+	assert_int_equal(jail_start(&jail, &problem), 0);
+	for (size_t i = 0; i < ELEMENTSOF(tables); i++) {
+		RouteTable table = { .rows = tables[i], .n_rows = 2 };
+
+		assert_int_equal(denial_init(&denial, &jail.sockets, &table, &problem), -EINVAL);
+	}
+	assert_int_equal(denial_init(&denial, &jail.sockets, &empty, &problem), -EINVAL);
+	jail_stop(&jail);
+}
+
+/* Sockets that are none, of another protocol, or not bound. */
+static void test_wrong_sockets(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	JailSockets sockets = JAIL_SOCKETS_INIT;
+	Denial denial;
+	int fds[] = {
+		open("/dev/null", O_RDWR | O_CLOEXEC),
+		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE),
+		socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+		FD_NONE,
+	};
+
+	jail_routes_make(0);
+	for (size_t i = 0; i < ELEMENTSOF(fds); i++) {
+		sockets.route_fd = fds[i];
+		assert_true(denial_init(&denial, &sockets, &jail_routes, &problem) < 0);
+		assert_non_null(problem);
+		close_fd(fds[i]);
+	}
+}
+
 static int run(const char *user)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_happy),
-		cmocka_unit_test(test_many_rows),
+		cmocka_unit_test(test_happy),          cmocka_unit_test(test_many_rows),
+		cmocka_unit_test(test_wire),           cmocka_unit_test(test_lost_events),
+		cmocka_unit_test(test_soft_failure),   cmocka_unit_test(test_hard_failure),
+		cmocka_unit_test(test_unsound_tables), cmocka_unit_test(test_wrong_sockets),
 	};
 
 	return cmocka_run_group_tests_name(user, tests, NULL, NULL);
