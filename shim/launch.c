@@ -42,8 +42,9 @@ typedef struct Launch {
 	sd_event *event;
 	sd_bus *bus;
 	sd_event_source *signals, *lifeline, *grace;
-	int early;    /* a signal that came before the agent was known to run; 0 for none */
-	Proxy *proxy; /* NULL without a terminal */
+	uint64_t early; /* bit n: signal n came before the agent was known to run */
+	int early_end;  /* the first of them that would end us; 0 for none */
+	Proxy *proxy;   /* NULL without a terminal */
 	LaunchEnd end;
 } Launch;
 
@@ -106,10 +107,54 @@ static void lifeline_send(Launch *launch, LifelineKind kind, int number)
 	_cleanup_free_ uint8_t *data = NULL;
 	size_t size;
 
-	/* A session that does not read its lifeline loses signals, as a stopped program would not see them.
-	 */
+	/* A session that reads nothing loses signals: waiting for it would stop the terminal too. */
 	if (lifeline_encode(&message, &data, &size) == 0)
 		(void)packet_send(launch->lifeline_fd, data, size);
+}
+
+static void on_drained(void *userdata)
+{
+	Launch *launch = userdata;
+
+	(void)sd_event_exit(launch->event, 0);
+}
+
+/* What is closed at our end is what tells the session: it hangs the agent up. */
+static void on_gone(void *userdata)
+{
+	Launch *launch = userdata;
+
+	if (launch->phase < LAUNCH_ENDING)
+		finish_by(launch, SIGHUP);
+	else
+		(void)sd_event_exit(launch->event, 0);
+}
+
+static void signal_while_running(Launch *launch, int number)
+{
+	switch (number) {
+	case SIGWINCH:
+		/* A new size of the PTY is the agent's SIGWINCH. */
+		if (launch->proxy && proxy_resize(launch->proxy))
+			return;
+		break;
+	case SIGCONT:
+		/* We may have been stopped by somebody, or moved to the foreground or out of it. */
+		if (launch->proxy) {
+			terminal_revisit(&launch->terminal);
+			(void)proxy_resume(launch->proxy);
+		}
+		break;
+	case SIGHUP:
+		if (launch->proxy && terminal_is_gone(&launch->terminal)) {
+			on_gone(launch);
+			return;
+		}
+		break;
+	default:
+		break;
+	}
+	lifeline_send(launch, LIFELINE_SIGNAL, number);
 }
 
 static void agent_started(Launch *launch)
@@ -119,8 +164,9 @@ static void agent_started(Launch *launch)
 	bus_leave(launch);
 	if (launch->proxy)
 		(void)proxy_start(launch->proxy);
-	if (launch->early)
-		lifeline_send(launch, LIFELINE_SIGNAL, launch->early);
+	for (int number = 1; number < 64; number++)
+		if (launch->early & (1ULL << number))
+			signal_while_running(launch, number);
 }
 
 static void agent_stopped(Launch *launch, int number)
@@ -151,24 +197,6 @@ static void agent_exited(Launch *launch, int status)
 	(void)sd_event_source_set_enabled(launch->lifeline, SD_EVENT_OFF);
 	if (launch->proxy)
 		proxy_drain(launch->proxy);
-	else
-		(void)sd_event_exit(launch->event, 0);
-}
-
-static void on_drained(void *userdata)
-{
-	Launch *launch = userdata;
-
-	(void)sd_event_exit(launch->event, 0);
-}
-
-/* What is closed at our end is what tells the session: it hangs the agent up. */
-static void on_gone(void *userdata)
-{
-	Launch *launch = userdata;
-
-	if (launch->phase < LAUNCH_ENDING)
-		finish_by(launch, SIGHUP);
 	else
 		(void)sd_event_exit(launch->event, 0);
 }
@@ -221,7 +249,7 @@ static int on_grace(sd_event_source *source, uint64_t usec, void *userdata)
 	Launch *launch = userdata;
 
 	if (launch->phase < LAUNCH_RUNNING)
-		finish_by(launch, launch->early);
+		finish_by(launch, launch->early_end);
 	return 0;
 }
 
@@ -229,56 +257,19 @@ static int on_grace(sd_event_source *source, uint64_t usec, void *userdata)
  * The agent can run, and say so to whoever reads its output, before we are told. A signal that was sent
  * because of that is the agent's; only what is typed to cancel has no time to lose.
  */
-static void signal_early(Launch *launch, int number)
+static void signal_while_calling(Launch *launch, int number)
 {
-	if (launch->early)
+	if (number == SIGTSTP) {
+		signals_stop_self(number);
 		return;
-	launch->early = number;
+	}
+	launch->early |= 1ULL << number;
+	if (number == SIGCONT || number == SIGWINCH || launch->early_end)
+		return;
+	launch->early_end = number;
 	if (sd_event_add_time_relative(launch->event, &launch->grace, CLOCK_MONOTONIC, SIGNAL_GRACE_USEC, 0,
 				       on_grace, launch) < 0)
 		finish_by(launch, number);
-}
-
-static void signal_while_calling(Launch *launch, int number)
-{
-	switch (number) {
-	case SIGTSTP:
-		signals_stop_self(number);
-		break;
-	case SIGCONT:
-	case SIGWINCH:
-		break;
-	default:
-		signal_early(launch, number);
-	}
-}
-
-static void signal_while_running(Launch *launch, int number)
-{
-	switch (number) {
-	case SIGWINCH:
-		/* A new size of the PTY is the agent's SIGWINCH. */
-		if (launch->proxy && proxy_resize(launch->proxy))
-			return;
-		break;
-	case SIGCONT:
-		/* We were stopped by somebody, or brought to the foreground: the shell has set its own modes.
-		 */
-		if (launch->proxy) {
-			terminal_release(&launch->terminal, false);
-			(void)proxy_resume(launch->proxy);
-		}
-		break;
-	case SIGHUP:
-		if (launch->proxy && terminal_is_gone(&launch->terminal)) {
-			on_gone(launch);
-			return;
-		}
-		break;
-	default:
-		break;
-	}
-	lifeline_send(launch, LIFELINE_SIGNAL, number);
 }
 
 static int on_signal(sd_event_source *source, int fd, uint32_t revents, void *userdata)

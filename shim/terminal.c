@@ -138,7 +138,8 @@ static void modes_apply(Terminal *terminal, bool keep_output)
 		raw.c_oflag = terminal->saved.c_oflag;
 	if (tcsetattr(terminal->in_fd, TCSANOW, &raw) < 0)
 		return;
-	terminal->changed = terminal->was_changed = true;
+	terminal->changed = true;
+	terminal->applied = raw;
 	terminal->keep_output = keep_output;
 }
 
@@ -163,6 +164,18 @@ void terminal_claim(Terminal *terminal, int master_fd)
 	case TERMINAL_OTHERS:
 		break;
 	}
+}
+
+void terminal_revisit(Terminal *terminal)
+{
+	struct termios now;
+
+	if (!terminal->changed)
+		return;
+	if (!terminal_is_foreground(terminal) || tcgetattr(terminal->in_fd, &now) < 0 ||
+	    now.c_lflag != terminal->applied.c_lflag || now.c_iflag != terminal->applied.c_iflag ||
+	    now.c_oflag != terminal->applied.c_oflag)
+		terminal->changed = false;
 }
 
 void terminal_release(Terminal *terminal, bool flush)

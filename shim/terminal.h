@@ -17,12 +17,12 @@
 
 typedef struct Terminal {
 	TerminalUse use;
-	int in_fd, out_fd; /* ours; FD_NONE without a terminal */
-	bool blocking;     /* they could not be opened anew */
-	bool changed;      /* its modes are not those in saved */
-	bool was_changed;  /* they were at some time */
-	bool keep_output;  /* the output modes are the terminal's own while changed */
-	struct termios saved;
+	int in_fd, out_fd;      /* ours; FD_NONE without a terminal */
+	bool blocking;          /* they could not be opened anew */
+	bool changed;           /* its modes are not those in saved */
+	bool keep_output;       /* the output modes are the terminal's own while changed */
+	struct termios saved;   /* its own modes, as they were when we changed them last */
+	struct termios applied; /* ours, while changed */
 } Terminal;
 
 #define TERMINAL_INIT ((Terminal){ .use = TERMINAL_NONE, .in_fd = FD_NONE, .out_fd = FD_NONE })
@@ -53,6 +53,11 @@ bool terminal_doubles_returns(const Terminal *terminal, int master_fd);
  * with SIGTTOU, as any program's tcsetattr(3) would, and goes on when the shell says so.
  */
 void terminal_claim(Terminal *terminal, int master_fd);
+/*
+ * After we may have been away: where the shell has set modes of its own, ours are none any more, and there is
+ * nothing to give back.
+ */
+void terminal_revisit(Terminal *terminal);
 /* Give it back its own modes. With flush, what was typed and not read is dropped. */
 void terminal_release(Terminal *terminal, bool flush);
 

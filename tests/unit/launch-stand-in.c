@@ -124,8 +124,16 @@ static int on_lifeline(sd_event_source *source, int fd, uint32_t revents, void *
 static int on_report(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	Session *session = userdata;
-	Report report = jail_report(&session->jail);
+	uint8_t data[REPORT_SIZE];
+	ssize_t n = packet_receive(fd, data, sizeof(data));
+	Report report;
 	int status;
+
+	if (n <= 0) {
+		session_free(session);
+		return 0;
+	}
+	check(report_decode(data, (size_t)n, &report), "init's report");
 
 	switch (report.kind) {
 	case REPORT_EXECUTED:
