@@ -147,10 +147,7 @@ static int read_inherited(pid_t pid, CallerFacts *facts)
 	facts->nice = getpriority(PRIO_PROCESS, (id_t)pid);
 	if (facts->nice == -1 && errno != 0)
 		return -errno;
-	for (int i = 0; i < RLIM_NLIMITS; i++)
-		if (prlimit(pid, (__rlimit_resource_t)i, NULL, &facts->limits[i]) < 0)
-			return -errno;
-	return 0;
+	return proc_limits(pid, facts->limits);
 }
 
 int caller_read(const Client *client, CallerFacts *ret, char **ret_problem)
@@ -173,6 +170,16 @@ int caller_read(const Client *client, CallerFacts *ret, char **ret_problem)
 		r = read_inherited(client->pid, &facts);
 	if (!pidfd_alive(client->pidfd))
 		return nested(ret_problem, "the calling process has ended");
+	if ((r == -EACCES || r == -EPERM) && !*ret_problem)
+		return refuse(
+			ret_problem, r,
+			"The service may not look at its caller's process in /proc, as it must before it "
+			"starts a session for another user: it lacks CAP_SYS_PTRACE. Start the container "
+			"with "
+			"that capability, or launch as root.");
+	if (r < 0 && !*ret_problem)
+		return refuse(ret_problem, r, "The caller's process cannot be read in /proc: %s. Try again.",
+			      strerror(-r));
 	if (r < 0)
 		return r;
 	if (status.uid != client->uid)

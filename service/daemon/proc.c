@@ -164,3 +164,67 @@ uint64_t proc_ticks_to_usec(uint64_t ticks)
 
 	return ticks * (USEC_PER_SEC / (hz > 0 ? (uint64_t)hz : 100));
 }
+
+/* fs/proc/base.c of the kernel, proc_pid_limits(): "%-25s %-20s %-20s %-10s" after a line of headings. */
+static int parse_limit(const char **text, rlim_t *ret)
+{
+	char *end;
+
+	while (**text == ' ')
+		(*text)++;
+	if (starts_with(*text, "unlimited")) {
+		*text += strlen("unlimited");
+		*ret = RLIM_INFINITY;
+		return 0;
+	}
+	if (**text < '0' || **text > '9')
+		return -EBADMSG;
+	errno = 0;
+	*ret = strtoull(*text, &end, 10);
+	*text = end;
+	return errno ? -EBADMSG : 0;
+}
+
+int proc_parse_limits(const char *text, struct rlimit ret[static RLIM_NLIMITS])
+{
+	static const char *const names[RLIM_NLIMITS] = {
+		[RLIMIT_CPU] = "Max cpu time",
+		[RLIMIT_FSIZE] = "Max file size",
+		[RLIMIT_DATA] = "Max data size",
+		[RLIMIT_STACK] = "Max stack size",
+		[RLIMIT_CORE] = "Max core file size",
+		[RLIMIT_RSS] = "Max resident set",
+		[RLIMIT_NPROC] = "Max processes",
+		[RLIMIT_NOFILE] = "Max open files",
+		[RLIMIT_MEMLOCK] = "Max locked memory",
+		[RLIMIT_AS] = "Max address space",
+		[RLIMIT_LOCKS] = "Max file locks",
+		[RLIMIT_SIGPENDING] = "Max pending signals",
+		[RLIMIT_MSGQUEUE] = "Max msgqueue size",
+		[RLIMIT_NICE] = "Max nice priority",
+		[RLIMIT_RTPRIO] = "Max realtime priority",
+		[RLIMIT_RTTIME] = "Max realtime timeout",
+	};
+	struct rlimit limits[RLIM_NLIMITS];
+
+	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+		const char *line = strstr(text, names[i]);
+
+		if (!line || (line != text && line[-1] != '\n'))
+			return -EBADMSG;
+		line += strlen(names[i]);
+		if (parse_limit(&line, &limits[i].rlim_cur) < 0 || *line != ' ' ||
+		    parse_limit(&line, &limits[i].rlim_max) < 0)
+			return -EBADMSG;
+	}
+	memcpy(ret, limits, sizeof(limits));
+	return 0;
+}
+
+int proc_limits(pid_t pid, struct rlimit ret[static RLIM_NLIMITS])
+{
+	_cleanup_free_ char *text = NULL;
+	int r = proc_read(pid, "limits", &text);
+
+	return r < 0 ? r : proc_parse_limits(text, ret);
+}

@@ -6,6 +6,7 @@
  * holds a pidfd and asks pidfd_alive() after reading.
  */
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "dbus/base.h"
@@ -41,5 +42,11 @@ int proc_parse_status(const char *text, ProcStatus *ret);
 int proc_parse_stat(const char *text, ProcStat *ret);
 int proc_status(pid_t pid, ProcStatus *ret);
 int proc_stat(pid_t pid, ProcStat *ret);
+/*
+ * Pure: the text of /proc/PID/limits, which everybody may read; prlimit(2) asks for CAP_SYS_RESOURCE, and
+ * root in a container has it rarely. Return: 0; -EBADMSG unless every limit is there.
+ */
+int proc_parse_limits(const char *text, struct rlimit ret[static RLIM_NLIMITS]);
+int proc_limits(pid_t pid, struct rlimit ret[static RLIM_NLIMITS]);
 /* Ticks since boot as microseconds of CLOCK_BOOTTIME, rounded down as the kernel did. */
 uint64_t proc_ticks_to_usec(uint64_t ticks);
