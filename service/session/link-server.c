@@ -167,7 +167,7 @@ static int link_answer_table(LinkServer *server, const LinkMessage *question)
 			      .first = question->first,
 			      .total = rows.n_rows,
 			      .n_rows = rows.n_rows - question->first,
-			      .rows = rows.rows + question->first };
+			      .rows = rows.rows ? rows.rows + question->first : NULL };
 	return link_answer(server, &page);
 }
 

@@ -100,6 +100,36 @@ int program_pidfd(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Return: the parent of pid (proc(5), PPid in status), 0 when it cannot be known. */
+static pid_t program_parent(pid_t pid)
+{
+	_cleanup_free_ char *line = NULL;
+	_cleanup_fclose_ FILE *f = NULL;
+	size_t size = 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &size, f) > 0) {
+		const char *value = starts_with(line, "PPid:");
+
+		if (value)
+			return (pid_t)strtol(value, NULL, 10);
+	}
+	return 0;
+}
+
+int program_pidfd_below(pid_t pid, pid_t parent)
+{
+	_cleanup_close_ int fd = program_pidfd(pid);
+
+	if (fd < 0)
+		return fd;
+	/* The descriptor came first: if the parent is right now, it was right for what the descriptor holds.
+	 */
+	return program_parent(pid) == parent ? TAKE_FD(fd) : -ESRCH;
+}
+
 int program_signal(int pidfd, int signal)
 {
 	return syscall(SYS_pidfd_send_signal, pidfd, signal, NULL, 0) < 0 ? -errno : 0;

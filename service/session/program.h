@@ -38,6 +38,11 @@ int program_open_null(void);
 /* pidfd_open(2), which has no wrapper in older libraries. Return: a descriptor (O_CLOEXEC) or a negative
  * errno. */
 int program_pidfd(pid_t pid);
+/*
+ * The same for a process that is no child of ours but one of parent's, so that a pid which was given away
+ * meanwhile is not taken for it. Return: a descriptor; -ESRCH when it has ended; another negative errno.
+ */
+int program_pidfd_below(pid_t pid, pid_t parent);
 /* Send signal through pidfd. Return: 0 or a negative errno (-ESRCH: it has ended). */
 int program_signal(int pidfd, int signal);
 /*

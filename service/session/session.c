@@ -174,8 +174,9 @@ static void on_executed(Session *session, pid_t leader)
 {
 	if (session->phase != PHASE_STARTING || leader <= 1)
 		return;
-	session->leader_fd = program_pidfd(leader);
-	if (session->leader_fd < 0) {
+	session->leader_fd = program_pidfd_below(leader, session->holder.pid);
+	/* An agent that exits at once may have taken init along already; the report of that comes next. */
+	if (session->leader_fd < 0 && session->leader_fd != -ESRCH) {
 		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE,
 			     "the jail's init cannot be watched; start again");
 		return;

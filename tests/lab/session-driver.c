@@ -22,6 +22,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -115,6 +116,23 @@ _noreturn_ static void become_session(const Driver *driver, int fds[static SPAWN
 		die("identity");
 	(void)execve(driver->session, arguments, environment);
 	die(driver->session);
+}
+
+/* What the service makes for a user. */
+static void make_run_files(const struct passwd *user)
+{
+	_cleanup_free_ char *directory = NULL, *path = NULL;
+	_cleanup_close_ int fd = FD_NONE;
+
+	if (asprintf(&directory, CS_RUN_DIR "/users/%u", (unsigned)user->pw_uid) < 0 ||
+	    asprintf(&path, "%s/guard", directory) < 0)
+		die("memory");
+	(void)mkdir(CS_RUN_DIR, 0755);
+	(void)mkdir(CS_RUN_DIR "/users", 0711);
+	(void)mkdir(directory, 0711);
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 || fchown(fd, user->pw_uid, user->pw_gid) < 0)
+		die(path);
 }
 
 static void start(Driver *driver)
@@ -344,6 +362,7 @@ int main(int argc, char **argv)
 	driver.directory = cwd;
 	parse(&driver, argc, argv);
 	(void)signal(SIGPIPE, SIG_IGN);
+	make_run_files(driver.user);
 	start(&driver);
 	follow(&driver);
 	if (waitpid(driver.pid, &status, 0) < 0)
