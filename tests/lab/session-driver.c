@@ -254,6 +254,17 @@ static void on_link(Driver *driver)
 	}
 }
 
+/* What launch does after fg(1). */
+static void resume(Driver *driver)
+{
+	_cleanup_free_ uint8_t *data = NULL;
+	size_t size = 0;
+
+	if (lifeline_encode(&(LifelineMessage){ .kind = LIFELINE_RESUME }, &data, &size) < 0 ||
+	    packet_send(driver->lifeline_fd, data, size) < 0)
+		die("resume");
+}
+
 static void on_lifeline(Driver *driver)
 {
 	static const char *const names[LIFELINE_KIND_MAX] = { "warning", "started", "stopped", "continued",
@@ -267,6 +278,8 @@ static void on_lifeline(Driver *driver)
 		return;
 	}
 	(void)fprintf(stderr, "lifeline: %s %d %s\n", names[m.kind], m.number, m.text ?: "");
+	if (m.kind == LIFELINE_STOPPED)
+		resume(driver);
 	lifeline_message_done(&m);
 }
 
