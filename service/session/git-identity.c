@@ -19,6 +19,7 @@ void git_identity_done(GitIdentity *identity)
 	free(identity->directory);
 	free(identity->common_directory);
 	free(identity->top_level);
+	free(identity->worktree);
 	*identity = (GitIdentity){ 0 };
 }
 
@@ -37,24 +38,30 @@ static int replace_string(char **string, const char *start, size_t n)
 
 int git_identity_parse_config(const char *output, size_t size, GitIdentity *identity)
 {
+	const struct {
+		const char *key; /* with the newline that ends it */
+		char **value;
+	} wanted[] = {
+		{ "user.name\n", &identity->name },
+		{ "user.email\n", &identity->email },
+		{ "core.worktree\n", &identity->worktree },
+	};
+
 	for (const char *item = output, *end = output + size; item < end;) {
 		const char *stop = memchr(item, 0, (size_t)(end - item));
-		const char *value, *name;
-		int r = 0;
 
 		if (!stop)
 			return 0;
-		/* Without a value there is no newline: "user.name" alone, a boolean that is no name. */
-		value = memchr(item, '\n', (size_t)(stop - item));
-		name = starts_with(item, "user.");
-		if (value && name && *++value) {
-			if (starts_with(name, "name\n"))
-				r = replace_string(&identity->name, value, (size_t)(stop - value));
-			else if (starts_with(name, "email\n"))
-				r = replace_string(&identity->email, value, (size_t)(stop - value));
+		for (size_t i = 0; i < ELEMENTSOF(wanted); i++) {
+			const char *value = starts_with(item, wanted[i].key);
+			int r;
+
+			if (!value || value == stop)
+				continue;
+			r = replace_string(wanted[i].value, value, (size_t)(stop - value));
+			if (r < 0)
+				return r;
 		}
-		if (r < 0)
-			return r;
 		item = stop + 1;
 	}
 	return 0;
@@ -107,8 +114,14 @@ struct GitQuery {
 };
 
 static char *const git_config_arguments[] = {
-	(char *)"git",    (char *)"-c",           (char *)"core.fsmonitor=false",  (char *)"config",
-	(char *)"--null", (char *)"--get-regexp", (char *)"^user\\.(name|email)$", NULL,
+	(char *)"git",
+	(char *)"-c",
+	(char *)"core.fsmonitor=false",
+	(char *)"config",
+	(char *)"--null",
+	(char *)"--get-regexp",
+	(char *)"^(user\\.(name|email)|core\\.worktree)$",
+	NULL,
 };
 
 static char *const git_places_arguments[] = {

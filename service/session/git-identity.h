@@ -20,6 +20,7 @@
 typedef struct GitIdentity {
 	char *name, *email;
 	char *directory, *common_directory, *top_level; /* absolute */
+	char *worktree;                                 /* core.worktree, as it is written */
 } GitIdentity;
 
 void git_identity_done(GitIdentity *identity);

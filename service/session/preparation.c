@@ -4,6 +4,7 @@
 #include "dbus/names.h"
 #include "service/plan/workspace-rules.h"
 #include "service/session/git-config.h"
+#include "service/session/git-places.h"
 #include "service/session/resolver.h"
 #include "service/session/sockets.h"
 #include "service/session/temp-root.h"
@@ -52,6 +53,8 @@ int preparation_set_git(Preparation *preparation, const GitIdentity *identity)
 	int r;
 
 	r = copy_string(&preparation->git.name, identity->name);
+	if (r == 0)
+		r = copy_string(&preparation->git.worktree, identity->worktree);
 	if (r == 0)
 		r = copy_string(&preparation->git.email, identity->email);
 	if (r == 0)
@@ -131,20 +134,28 @@ static int make_temp_root(const Preparation *preparation, char **ret, char ***wa
 }
 
 /*
- * A linked worktree or a submodule has its repository elsewhere; only then, and only when the workspace is
- * the top of what git means, are its places named.
+ * A linked worktree or a submodule has its repository elsewhere; only then, when the workspace is the top of
+ * what git means and the repository points back to it, are its places named.
  */
-static void choose_git_places(const Preparation *preparation, PlanFacts *facts)
+static int choose_git_places(Preparation *preparation, PlanFacts *facts)
 {
 	const GitIdentity *git = &preparation->git;
 	const char *workspace = preparation->workspace.path;
+	PlanView view = view_functions(&preparation->view);
 
-	if (!workspace || !git->directory || !git->common_directory || !streq(git->top_level, workspace))
-		return;
-	if (!path_is_within(git->directory, workspace))
-		facts->git_directory = git->directory;
+	if (!workspace || !git->directory || !git->common_directory || !streq(git->top_level, workspace) ||
+	    path_is_within(git->directory, workspace))
+		return 0;
+	if (!git_places_point_back(&view, git, workspace))
+		return strings_appendf(
+			&preparation->warnings,
+			"git does not work inside: .git names the repository %s, which knows no "
+			"worktree here; if it should, run git worktree repair there",
+			git->directory);
+	facts->git_directory = git->directory;
 	if (!path_is_within(git->common_directory, workspace))
 		facts->git_common_directory = git->common_directory;
+	return 0;
 }
 
 /* Places of which the plan makes private ones whatever is configured. */
@@ -229,7 +240,9 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 			     .sockets = (const char *const *)sockets,
 			     .terminal = keys->terminal_fd >= 0,
 			     .terminal_path = keys->terminal_path };
-	choose_git_places(preparation, &facts);
+	r = choose_git_places(preparation, &facts);
+	if (r < 0)
+		return r;
 	return plan_make(preparation->request, preparation->profile, &facts, &view, ret, ret_error,
 			 ret_problem);
 }

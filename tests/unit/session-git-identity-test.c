@@ -155,12 +155,14 @@ static void no_identity_names_none(void **state)
 
 static void the_last_value_of_a_key_holds(void **state)
 {
-	static const char output[] = "user.name\nFirst\0user.email\na@example\0user.name\nSecond\nline\0";
+	static const char output[] =
+		"user.name\nFirst\0user.email\na@example\0user.name\nSecond\nline\0core.worktree\n../x\0";
 	GitIdentity identity = { 0 };
 
 	assert_int_equal(git_identity_parse_config(output, sizeof(output) - 1, &identity), 0);
 	assert_string_equal(identity.name, "Second\nline");
 	assert_string_equal(identity.email, "a@example");
+	assert_string_equal(identity.worktree, "../x");
 	git_identity_done(&identity);
 }
 

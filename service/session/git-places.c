@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/session/git-places.h"
+
+#include <fcntl.h>
+
+#define LINE_BYTES_MAX 4096u
+
+/* Is path, absolute or relative to directory, the workspace? */
+static bool leads_to(const PlanView *view, const char *directory, const char *path, const char *workspace)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	_cleanup_free_ char *joined = NULL;
+
+	if (path[0] != '/' && asprintf(&joined, "%s/%s", directory, path) < 0) {
+		joined = NULL;
+		return false;
+	}
+	return view->resolve(view->userdata, joined ?: path, &node) == 0 && streq(node.path, workspace);
+}
+
+/* The one line of a small regular file. Return: it, to be freed, or NULL. */
+static char *read_line(int directory_fd, const char *name)
+{
+	_cleanup_close_ int fd =
+		openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	_cleanup_free_ char *line = malloc(LINE_BYTES_MAX + 1);
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || !line || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return NULL;
+	n = read(fd, line, LINE_BYTES_MAX);
+	if (n <= 0 || n == LINE_BYTES_MAX || memchr(line, 0, (size_t)n))
+		return NULL;
+	line[n] = 0;
+	line[strcspn(line, "\n")] = 0;
+	return TAKE_PTR(line);
+}
+
+/* The file gitdir names the worktree's file .git. */
+static bool is_linked_worktree(const PlanView *view, const char *directory, const char *workspace)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	_cleanup_free_ char *line = NULL;
+	char *slash;
+
+	if (view->resolve(view->userdata, directory, &node) < 0 || !S_ISDIR(node.mode))
+		return false;
+	line = read_line(node.fd, "gitdir");
+	slash = line ? strrchr(line, '/') : NULL;
+	if (!slash || !streq(slash + 1, ".git"))
+		return false;
+	slash[1] = 0;
+	return leads_to(view, node.path, line, workspace);
+}
+
+bool git_places_point_back(const PlanView *view, const GitIdentity *git, const char *workspace)
+{
+	if (git->worktree && leads_to(view, git->directory, git->worktree, workspace))
+		return true;
+	return is_linked_worktree(view, git->directory, workspace);
+}
