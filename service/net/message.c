@@ -92,7 +92,10 @@ int attributes_sort(const void *data, size_t size, const struct rtattr **slots, 
 		    attribute->rta_len > left)
 			return -EBADMSG;
 
+		/* No attribute of rtnetlink has the number 0. */
 		type = attribute->rta_type & NLA_TYPE_MASK;
+		if (type == 0)
+			return -EBADMSG;
 		if (type < n_slots) {
 			if (slots[type])
 				return -EBADMSG;

@@ -44,7 +44,8 @@ const void *message_body(const struct nlmsghdr *header, size_t size, const void 
 
 /*
  * Sort attributes by type into slots[n_slots]; an absent one is NULL. *ret_unknown (may be NULL) is the first
- * type that has no slot, or 0. Return: 0; -EBADMSG for a length that does not fit or a type that comes twice.
+ * type that has no slot, or 0. Return: 0; -EBADMSG for a length that does not fit, a type that comes twice,
+ * or type 0.
  */
 int attributes_sort(const void *data, size_t size, const struct rtattr **slots, size_t n_slots,
 		    uint16_t *ret_unknown);

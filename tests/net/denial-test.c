@@ -4,6 +4,7 @@
 
 #include "service/net/monitor.h"
 #include "service/net/self-test.h"
+#include "service/plan/config.h"
 #include "tests/net/jail.h"
 
 #include <fcntl.h>
@@ -27,14 +28,14 @@ static double now_msec(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-static void happy(size_t extra)
+/* With the table as it is: the whole way, as a launch goes it. */
+static void happy(void)
 {
 	Jail jail;
 	Denial denial = { 0 };
 	char *problem = NULL;
 	double start, applied, tested, read;
 
-	jail_routes_make(extra);
 	if (jail_start(&jail, &problem) < 0)
 		fail_msg("%s", problem);
 	start = now_msec();
@@ -58,12 +59,46 @@ static void happy(size_t extra)
 
 static void test_happy(void **state)
 {
-	happy(0);
+	jail_routes_make(0);
+	happy();
 }
 
 static void test_many_rows(void **state)
 {
-	happy(1000);
+	jail_routes_make(1000);
+	happy();
+}
+
+/* The table that a launch makes, for a host with networks of its own inside and outside the private ranges.
+ */
+static void test_made_table(void **state)
+{
+	HostPrefix subnets[] = {
+		{ 0xc0a80100, 24 }, { 0x0a090000, 16 }, { 0x08080000, 24 }, { 0xc0000200, 24 }
+	};
+	uint32_t addresses[] = { 0xc0a8010a, 0x0a090909, 0x08080005 },
+		 gateways[] = { 0xc0a80101, 0x09090909 };
+	const HostNetwork host = {
+		.subnets = subnets,
+		.n_subnets = ELEMENTSOF(subnets),
+		.addresses = addresses,
+		.n_addresses = ELEMENTSOF(addresses),
+		.gateways = gateways,
+		.n_gateways = ELEMENTSOF(gateways),
+		.uplink = true,
+	};
+	static const char text[] = "allow-ip = 10.9.0.0/16\nallow-ip = 192.168.1.77\nallow-ip = 10.0.0.1\n";
+	_cleanup_free_ char *problem = NULL;
+	Config config = CONFIG_INIT;
+
+	if (config_parse("test", text, sizeof(text) - 1, &config, &problem) < 0)
+		fail_msg("%s", problem);
+	jail_routes_done();
+	if (routes_make(&host, &config, &jail_routes, &problem) < 0)
+		fail_msg("%s", problem);
+	happy();
+	jail_routes_done();
+	config_done(&config);
 }
 
 typedef struct Closed {
@@ -295,10 +330,11 @@ static void test_wrong_sockets(void **state)
 static int run(const char *user)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_happy),          cmocka_unit_test(test_many_rows),
-		cmocka_unit_test(test_wire),           cmocka_unit_test(test_lost_events),
-		cmocka_unit_test(test_soft_failure),   cmocka_unit_test(test_hard_failure),
-		cmocka_unit_test(test_unsound_tables), cmocka_unit_test(test_wrong_sockets),
+		cmocka_unit_test(test_happy),         cmocka_unit_test(test_many_rows),
+		cmocka_unit_test(test_made_table),    cmocka_unit_test(test_wire),
+		cmocka_unit_test(test_lost_events),   cmocka_unit_test(test_soft_failure),
+		cmocka_unit_test(test_hard_failure),  cmocka_unit_test(test_unsound_tables),
+		cmocka_unit_test(test_wrong_sockets),
 	};
 
 	return cmocka_run_group_tests_name(user, tests, NULL, NULL);

@@ -239,6 +239,15 @@ static void add_row(uint32_t address, uint8_t length, RouteVerdict verdict, cons
 	jail_routes.rows[jail_routes.n_rows++] = (RouteRow){ address, length, verdict, strdup(reason) };
 }
 
+void jail_routes_done(void)
+{
+	for (size_t i = 0; i < jail_routes.n_rows; i++)
+		free(jail_routes.rows[i].reason);
+	free(jail_routes.rows);
+	strings_free(jail_routes.warnings);
+	jail_routes = (RouteTable){ 0 };
+}
+
 void jail_routes_make(size_t extra)
 {
 	static const struct {
@@ -251,9 +260,7 @@ void jail_routes_make(size_t extra)
 		{ 0x0808a000, 20 }, { 0x08080808, 32 },
 	};
 
-	for (size_t i = 0; i < jail_routes.n_rows; i++)
-		free(jail_routes.rows[i].reason);
-	free(jail_routes.rows);
+	jail_routes_done();
 	jail_routes = (RouteTable){ .forwarder = 0xc6336435 };
 	for (size_t i = 0; i < ELEMENTSOF(denied); i++)
 		add_row(denied[i].address, denied[i].length, ROUTE_DENY, "a range of the test");

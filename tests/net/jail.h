@@ -34,6 +34,7 @@ extern RouteTable jail_routes;
 /* jail_routes: every static denied range, one of the host's, a forwarder, an allow-ip, the default; extra
  * denials of /32. */
 void jail_routes_make(size_t extra);
+void jail_routes_done(void);
 
 /* Children of a test that enter a namespace of their own. */
 int namespace_enter(void);
