@@ -6,13 +6,15 @@
 #include <sys/epoll.h>
 
 /* Before signals and keys are looked at again: a flood of output must not outrun Ctrl-C. */
-#define READS_PER_TURN 8
+#define READS_PER_TURN 16
+#define SHORT_READ 512
 /* How long the PTY may be silent at the end without saying so: somebody else still holds the agent's side. */
 #define QUIET_USEC (250 * USEC_PER_MSEC)
 /* How often to look whether a terminal that others read has become ours to read. Only while keys wait. */
 #define SHARED_LOOK_USEC (100 * USEC_PER_MSEC)
 #define SUSPEND_WRITE_MSEC 1000
 #define SUSPEND_SETTLE_MSEC 5
+#define SUSPEND_READS 64
 /* What a terminal that may block is given at once. */
 #define BLOCKING_BYTES 512u
 
@@ -48,19 +50,24 @@ static bool buffer_is_empty(const Buffer *buffer)
 	return buffer->begin == buffer->end;
 }
 
-/* Return: bytes read; 0 at the end; -EAGAIN, -EIO, ... Only into an empty buffer. */
-static ssize_t buffer_read(Buffer *buffer, int fd)
+/* Return: bytes read; 0 at the end; -EAGAIN, -EIO, ... */
+static ssize_t buffer_append(Buffer *buffer, int fd)
 {
 	ssize_t n;
 
 	do
-		n = read(fd, buffer->bytes, buffer->size);
+		n = read(fd, buffer->bytes + buffer->end, buffer->size - buffer->end);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	buffer->begin = 0;
-	buffer->end = (size_t)n;
+	buffer->end += (size_t)n;
 	return n;
+}
+
+static ssize_t buffer_read(Buffer *buffer, int fd)
+{
+	buffer->begin = buffer->end = 0;
+	return buffer_append(buffer, fd);
 }
 
 /* Return: 0 when all of it is written, else a negative errno; max bytes at a time. */
@@ -153,23 +160,34 @@ static void returns_remove(Buffer *buffer)
 	buffer->end = n;
 }
 
-/* Return: whether there may be more at once. */
-static bool output_copy(Proxy *proxy)
+/*
+ * A PTY gives out a few KiB at a time. Several of them are gathered for one write: fewer calls, and whoever
+ * shows them is not woken for each.
+ */
+static void output_copy(Proxy *proxy)
 {
-	ssize_t n = buffer_read(&proxy->output, proxy->master_fd);
+	Buffer *output = &proxy->output;
 
-	if (n == -EAGAIN)
-		return false;
-	if (n <= 0) {
-		/* EIO: every copy of the agent's side is closed, and all that was written there was read. */
-		proxy->ended = true;
-		return false;
+	output->begin = output->end = 0;
+	for (unsigned i = 0; i < READS_PER_TURN && output->end < output->size; i++) {
+		ssize_t n = buffer_append(output, proxy->master_fd);
+
+		if (n == -EAGAIN)
+			break;
+		if (n <= 0) {
+			/* EIO: every copy of the agent's side is closed, and all that was written there was
+			 * read. */
+			proxy->ended = true;
+			break;
+		}
+		/* The echo of a key, not a flood: nothing follows at once, and asking takes time. */
+		if (n < SHORT_READ)
+			break;
 	}
-	modes_feed(&proxy->modes, proxy->output.bytes, (size_t)n);
+	modes_feed(&proxy->modes, output->bytes, output->end);
 	if (proxy->doubled)
-		returns_remove(&proxy->output);
+		returns_remove(output);
 	output_write(proxy);
-	return buffer_is_empty(&proxy->output);
 }
 
 static int on_master(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -192,9 +210,7 @@ static int on_master(sd_event_source *source, int fd, uint32_t revents, void *us
 			terminal_claim(proxy->terminal, proxy->master_fd);
 		proxy->doubled = !proxy->terminal->changed &&
 				 terminal_doubles_returns(proxy->terminal, proxy->master_fd);
-		for (unsigned i = 0; i < READS_PER_TURN; i++)
-			if (!output_copy(proxy))
-				break;
+		output_copy(proxy);
 		if (proxy->quiet)
 			(void)sd_event_source_set_time_relative(proxy->quiet, QUIET_USEC);
 	}
@@ -381,8 +397,11 @@ void proxy_suspend(Proxy *proxy)
 {
 	struct pollfd said = { .fd = proxy->master_fd, .events = POLLIN };
 
-	/* The kernel hands a PTY's bytes over in the background: the last ones may be on their way. */
-	do {
+	/*
+	 * The kernel hands a PTY's bytes over in the background: the last ones may be on their way. Not for
+	 * ever: others than the agent may go on writing.
+	 */
+	for (unsigned i = 0; i < SUSPEND_READS && !proxy->gone; i++) {
 		write_now(proxy, proxy->output.bytes + proxy->output.begin,
 			  proxy->output.end - proxy->output.begin);
 		proxy->output.begin = proxy->output.end = 0;
@@ -391,7 +410,7 @@ void proxy_suspend(Proxy *proxy)
 		if (buffer_read(&proxy->output, proxy->master_fd) <= 0)
 			break;
 		modes_feed(&proxy->modes, proxy->output.bytes, proxy->output.end);
-	} while (!proxy->gone);
+	}
 
 	modes_give_back(proxy);
 	terminal_release(proxy->terminal, false);

@@ -7,6 +7,7 @@
  *
  *   !error NAME SENTENCE   an error reply
  *   !hang                  no reply; writes "gone" to descriptor 9 when the caller leaves the bus
+ *   !variable NAME         an error reply that is the caller's variable NAME, or "unset"
  *   !warn SENTENCE SCRIPT  a warning before the start
  *   !vanish SCRIPT         the lifeline closes as soon as the agent has stopped itself
  *   SCRIPT                 /bin/sh -c SCRIPT
@@ -213,6 +214,17 @@ static int read_descriptors(sd_bus_message *m, int fds[static 3])
 	return r < 0 ? r : sd_bus_message_exit_container(m);
 }
 
+static const char *variable(char *const *environment, const char *name)
+{
+	for (size_t i = 0; environment[i]; i++) {
+		const char *value = starts_with(environment[i], name);
+
+		if (value && *value == '=')
+			return value + 1;
+	}
+	return "unset";
+}
+
 static int on_launch(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 {
 	_cleanup_(strings_freep) char **argv = NULL, **environment = NULL;
@@ -231,6 +243,8 @@ static int on_launch(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 
 	if (streq(argv[0], "!error"))
 		return sd_bus_error_set(reterr, argv[1], argv[2]);
+	if (streq(argv[0], "!variable"))
+		return sd_bus_error_set(reterr, CS_ERROR_BAD_REQUEST, variable(environment, argv[1]));
 	if (streq(argv[0], "!hang")) {
 		char match[256];
 
