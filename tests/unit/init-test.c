@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "jail-fixture.h"
+#include "tests/unit/jail-fixture.h"
 
 #define EXITED(code) ((code) << 8) /* as wait(2) encodes them */
 #define KILLED(number) (number)

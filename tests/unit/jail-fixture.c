@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "jail-fixture.h"
+#include "tests/unit/jail-fixture.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

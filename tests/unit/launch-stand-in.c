@@ -31,7 +31,7 @@
 
 #include "dbus/names.h"
 #include "dbus/wire.h"
-#include "jail-fixture.h"
+#include "tests/unit/jail-fixture.h"
 #include "service/link/lifeline.h"
 #include "service/link/link.h"
 

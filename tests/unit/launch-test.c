@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "person.h"
+#include "tests/unit/person.h"
 
 static void pipes_and_statuses(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "person.h"
+#include "tests/unit/person.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

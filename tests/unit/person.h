@@ -11,7 +11,7 @@
 #include <termios.h>
 
 #include "dbus/names.h"
-#include "jail-fixture.h"
+#include "tests/unit/jail-fixture.h"
 
 /* A person at a terminal, or a script with pipes. */
 typedef struct Person {

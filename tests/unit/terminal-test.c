@@ -14,7 +14,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 
-#include "person.h"
+#include "tests/unit/person.h"
 
 static void terminal_is_proxied(void **state)
 {
