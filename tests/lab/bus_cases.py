@@ -8,6 +8,7 @@ import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import bus
+import machine
 from case import SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, BOB, ROOT
 
@@ -69,28 +70,44 @@ def answer(result):
     return json.loads(result.out)["data"]
 
 
-def error_of(lab, member, signature="", *arguments, user=ALICE, interface=bus.MANAGER, path=bus.PATH):
+def as_user(user, function):
+    """What function(connection) returns (JSON values only), called in a process that is that user's."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        value = None
+        try:
+            os.close(read)
+            os.initgroups(user.name, user.gid)
+            os.setgid(user.gid)
+            os.setuid(user.uid)
+            value = function(bus.Bus.connect())
+        except BaseException as error:                 # the parent shows it
+            value = f"in the caller's process: {error!r}"
+        finally:
+            os.write(write, json.dumps(value).encode())
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as f:
+        value = json.loads(f.read())
+    os.waitpid(pid, 0)
+    return value
+
+
+def error_of(member, signature="", *arguments, user=ALICE, interface=bus.MANAGER, path=bus.PATH):
     """The name of the error that a call ends with, and its sentence."""
     import dbus
-    connection = as_user(user)
-    try:
-        connection.call_blocking(bus.NAME, path, interface, member, signature, arguments, timeout=20)
-    except dbus.DBusException as error:
-        return error.get_dbus_name(), error.get_dbus_message()
-    finally:
-        connection.close()
-    raise AssertionError(f"{member} was not refused")
 
-
-def as_user(user):
-    """A connection to the system bus that the bus takes for that user's."""
-    if user is ROOT:
-        return bus.Bus.connect()
-    os.setresuid(user.uid, user.uid, 0)
-    try:
-        return bus.Bus.connect()
-    finally:
-        os.setresuid(0, 0, 0)
+    def call(connection):
+        try:
+            connection.call_blocking(bus.NAME, path, interface, member, signature, arguments, timeout=20)
+        except dbus.DBusException as error:
+            return [error.get_dbus_name(), error.get_dbus_message()]
+        return ["no error", ""]
+    found = as_user(user, call)
+    if not isinstance(found, list):
+        raise AssertionError(found)
+    return tuple(found)
 
 
 def shape(node):
@@ -209,7 +226,7 @@ def later_members_say_so(lab):
         import dbus
         arguments = [dbus.Array(a, signature="y" if isinstance(a, bytes) else "ay") if isinstance(a, (list, bytes))
                      else dbus.Dictionary(a, signature="sv") if isinstance(a, dict) else a for a in arguments]
-        name, sentence = error_of(lab, member, signature, *arguments, user=ROOT)
+        name, sentence = error_of(member, signature, *arguments, user=ROOT)
         holds(name in ("org.freedesktop.DBus.Error.NotSupported",) and sentence, f"{member}: {name}: {sentence}")
 
 
@@ -256,15 +273,15 @@ def bad_messages(lab):
     }
     try:
         for what, (arguments, wanted) in cases.items():
-            name, sentence = error_of(lab, "Launch", LAUNCH, *arguments)
+            name, sentence = error_of("Launch", LAUNCH, *arguments)
             holds(sentence and name.startswith("org.claudesandbox1.Error."), f"{what}: {name}: {sentence}")
             if wanted:
                 equal(name, wanted, f"{what}: {sentence}")
         for signature, arguments in (("s", ["shell"]), ("u", [dbus.UInt32(1)]), ("", [])):
-            name, _ = error_of(lab, "Launch", signature, *arguments)
+            name, _ = error_of("Launch", signature, *arguments)
             equal(name, "org.freedesktop.DBus.Error.InvalidArgs", f"signature {signature!r}")
-        equal(error_of(lab, "Nonsense")[0], "org.freedesktop.DBus.Error.UnknownMethod")
-        equal(error_of(lab, "Stop", path=bus.PATH + "/session/aaaaaaaaaaaaaaaa", interface=bus.SESSION)[0],
+        equal(error_of("Nonsense")[0], "org.freedesktop.DBus.Error.UnknownMethod")
+        equal(error_of("Stop", path=bus.PATH + "/session/aaaaaaaaaaaaaaaa", interface=bus.SESSION)[0],
               "org.freedesktop.DBus.Error.UnknownObject")
     finally:
         for fd in (null, directory, path_only):
@@ -277,13 +294,17 @@ def bad_messages(lab):
 def vanished_caller(lab):
     """One that leaves right after the call gets nothing, and nothing of it stays."""
     import dbus
-    for _ in range(5):
-        connection = as_user(ALICE)
+    lab.workspace(ALICE)
+
+    def leave(connection):
         message = dbus.lowlevel.MethodCallMessage(bus.NAME, bus.PATH, bus.MANAGER, "Launch")
         message.append(signature=LAUNCH, *launch_arguments(argv=(b"-c", b"exec tail -f /dev/null")))
         connection.send_message(message)
         connection.flush()
         connection.close()
+        return "sent"
+    for _ in range(5):
+        equal(as_user(ALICE, leave), "sent")
     lab.call("ListAllowIp")
     wait_for(lambda: not lab.sessions(), "no session of a caller that has gone", 10)
 
@@ -301,11 +322,11 @@ def users_do_not_see_each_other(lab):
             result = lab.run(["/usr/bin/busctl", "--system", "get-property", bus.NAME, held.path, bus.SESSION, "Workspace"], user)
             equal(result.status == 0, visible, f"{user}: Workspace")
         for path in (held.path, bus.PATH + "/session/aaaaaaaaaaaaaaaa"):
-            equal(error_of(lab, "Stop", user=BOB, path=path, interface=bus.SESSION)[0],
+            equal(error_of("Stop", user=BOB, path=path, interface=bus.SESSION)[0],
                   "org.freedesktop.DBus.Error.UnknownObject", "another's session is as one that is not there")
         import dbus
         for session in (held.id, "aaaaaaaaaaaaaaaa"):
-            name, _ = error_of(lab, "StopSession", "sa{sv}", session, dbus.Dictionary({}, signature="sv"), user=BOB)
+            name, _ = error_of("StopSession", "sa{sv}", session, dbus.Dictionary({}, signature="sv"), user=BOB)
             holds(name in ("org.claudesandbox1.Error.NoSuchSession", "org.claudesandbox1.Error.NotAuthorized"), name)
         equal(lab.run(["/bin/sh", "-c", f"kill -0 $(pgrep -u {ALICE.uid} -x bash | head -1)"], BOB).status, 1)
         result = lab.run(["/bin/ls", f"/run/claude-sandbox/sessions/{held.id}"], BOB)
@@ -318,48 +339,23 @@ def users_do_not_see_each_other(lab):
 @test(60, needs="bus")
 def signals_go_to_subscribers(lab):
     """Those who asked and may see; nobody else."""
-    import dbus
-
-    def received(connection, limit):
-        """Names of our signals that wait on the connection; ends at a Ping's answer, which comes after them."""
-        found = []
-        connection.add_message_filter(lambda _, message: found.append(message.get_member())
-                                      if message.get_interface() in (bus.MANAGER, bus.SESSION) else None)
-        return found
-
-    watchers = {user: as_user(user) for user in (ALICE, BOB, ROOT)}
-    silent = as_user(ALICE)
-    try:
-        seen = {user: received(connection, 5) for user, connection in watchers.items()}
-        nothing = received(silent, 5)
-        for connection in watchers.values():
-            connection.call_blocking(bus.NAME, bus.PATH, bus.MANAGER, "Subscribe", "", ())
-        with Held(lab, ALICE) as held:
-            equal(held.end(), 3)
-        wait_for(lambda: not lab.sessions(), "the session is gone")
-
-        def pump():
-            for connection in [*watchers.values(), silent]:
-                connection.call_blocking(bus.NAME, bus.PATH, "org.freedesktop.DBus.Peer", "Ping", "", ())
-                while connection.__class__ and _dispatch(connection):
-                    pass
-            return "SessionRemoved" in seen[ALICE] and "SessionRemoved" in seen[ROOT]
-        wait_for(pump, f"the signals: {seen}")
-        for user in (ALICE, ROOT):
-            holds(seen[user].index("SessionAdded") < seen[user].index("SessionRemoved"), f"{user}: {seen[user]}")
-            holds("StateChanged" in seen[user], f"{user}: {seen[user]}")
-        equal(seen[BOB], [], "bob")
-        equal(nothing, [], "one that did not subscribe")
-    finally:
-        for connection in [*watchers.values(), silent]:
-            connection.close()
-    del dbus
-
-
-def _dispatch(connection):
-    """libdbus hands messages over while a blocking call waits; nothing more to do here."""
-    del connection
-    return False
+    watch = machine.TOOLS + "/daemon-watch"
+    watchers = {who: lab.start([watch, *words], user, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                for who, user, words in (("alice", ALICE, []), ("bob", BOB, []), ("root", ROOT, []),
+                                         ("not subscribed", ALICE, ["no"]))}
+    for who, watcher in watchers.items():
+        equal(watcher.stdout.readline(), b"ready\n", who)
+    with Held(lab, ALICE) as held:
+        equal(held.end(), 3)
+    wait_for(lambda: not lab.sessions(), "the session is gone")
+    lab.call("ListAllowIp")                  # answered after the signals were sent
+    heard = {who: watcher.communicate(timeout=10)[0].decode() for who, watcher in watchers.items()}
+    for who in ("alice", "root"):
+        members = [line.split()[0] for line in heard[who].splitlines()]
+        holds("SessionAdded" in members and "StateChanged" in members and "SessionRemoved" in members, f"{who}: {heard[who]}")
+        holds(members.index("SessionAdded") < members.index("SessionRemoved"), f"{who}: {heard[who]}")
+        holds(held.id in heard[who], f"{who}: {heard[who]}")
+    equal((heard["bob"], heard["not subscribed"]), ("", ""))
 
 
 @test(needs="bus")
@@ -381,7 +377,7 @@ def stop_session_hangs_up_then_kills(lab):
         result = lab.call("StopSession", "sa{sv}", held.id, 1, "grace", "t", 300000, user=ROOT)
         equal(result.status, 0, repr(result))
         equal(held.process.wait(10), -signal.SIGKILL)
-    equal(error_of(lab, "StopSession", "sa{sv}", held.id, _empty(), user=ALICE)[0], "org.claudesandbox1.Error.NoSuchSession")
+    equal(error_of("StopSession", "sa{sv}", held.id, _empty(), user=ALICE)[0], "org.claudesandbox1.Error.NoSuchSession")
 
 
 def _empty():

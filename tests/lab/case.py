@@ -258,13 +258,13 @@ def processes():
 
 
 def namespaces():
-    """Identities of the network, user, mount and pid namespaces that some process is in."""
-    found = set()
+    """{identity: a process} of the network, user, mount and pid namespaces that some process is in."""
+    found = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             for kind in ("net", "user", "mnt", "pid"):
                 try:
-                    found.add(os.readlink(f"/proc/{entry}/ns/{kind}"))
+                    found.setdefault(os.readlink(f"/proc/{entry}/ns/{kind}"), int(entry))
                 except OSError:
                     pass
     return found

@@ -45,7 +45,7 @@ class Leavings:
         new = [f"process {pid}: {text}" for pid, text in now.items()
                if pid not in self.processes and pid not in but and "claude-sandboxd" not in text]
         found += new
-        found += [f"namespace {name}" for name in namespaces() - self.namespaces]
+        found += [f"namespace {name} of {owner}" for name, owner in namespaces().items() if name not in self.namespaces]
         found += [f"cgroup {name}" for name in cgroups() - self.cgroups]
         found += [f"file {name}" for name in self.listing("/run/claude-sandbox") if name not in self.run]
         if self.read_mounts() != self.mounts:
@@ -180,8 +180,7 @@ def sessions_outlive_the_service(lab):
         with Held(lab) as held:
             lab.stop_service(number)
             equal(held.end(), 3, "its exit arrives without any service")
-            rows = answer(lab.call("ListSessions", user=ALICE))[0]
-            equal(rows, [])
+            wait_for(lambda: not answer(lab.call("ListSessions", user=ALICE))[0], "the next service sees that it is over")
             wait_for(lambda: not lab.sessions(), "what it left is swept")
 
 

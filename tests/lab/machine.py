@@ -266,10 +266,11 @@ def _install(directory):
     if not os.path.exists("/etc/claude-gitconfig"):
         write("/etc/claude-gitconfig", "")
     os.makedirs(TOOLS, exist_ok=True)
-    tools = os.path.join(directory, "tests", "lab")
-    for name in os.listdir(tools):
-        path = os.path.join(tools, name)
-        if os.path.isfile(path) and os.access(path, os.X_OK):
-            shutil.copy2(path, os.path.join(TOOLS, name))
-            os.chmod(os.path.join(TOOLS, name), 0o755)
+    for folder in ("lab", "daemon"):
+        tools = os.path.join(directory, "tests", folder)
+        for name in os.listdir(tools) if os.path.isdir(tools) else ():
+            path = os.path.join(tools, name)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                shutil.copy2(path, os.path.join(TOOLS, name))
+                os.chmod(os.path.join(TOOLS, name), 0o755)
     subprocess.run(["/usr/sbin/ldconfig"], check=False)

@@ -72,7 +72,7 @@ def user_namespaces_forbidden(lab):
     for error in ("ENOSPC", "EPERM"):
         for user in BOTH:
             lab.wrap(session, f"forbid-namespaces {error}")
-            refused(lab, "user namespace", user=user)
+            refused(lab, "namespace", user=user)
             lab.restore()
 
 

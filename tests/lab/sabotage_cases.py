@@ -30,7 +30,7 @@ def sabotage(lab, *words):
 def steps(lab):
     if not os.path.exists(SABOTAGE):
         raise Skip("the program is not built")
-    return lab.run([SABOTAGE, "--steps"], ROOT).ok().out.decode().split()
+    return lab.run([SABOTAGE, "--steps"], ROOT).ok().out.decode().splitlines()
 
 
 @test(60, needs="bus")

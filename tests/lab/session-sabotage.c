@@ -24,12 +24,14 @@ int __wrap_denial_read_back(Denial *denial, char **ret_problem);
 
 static bool sabotaged(const char *what)
 {
-	char word[64];
+	char line[64];
 	bool found = false;
 	FILE *f = fopen("/run/lab-sabotage", "re");
 
-	while (f && !found && fscanf(f, "%63s", word) == 1)
-		found = strcmp(word, what) == 0;
+	while (f && !found && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		found = strcmp(line, what) == 0;
+	}
 	if (f)
 		fclose(f);
 	return found;

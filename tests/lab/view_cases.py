@@ -54,7 +54,7 @@ def true_names_come_from_passwd(lab):
 @test(needs="bus")
 def workspace_is_writable_and_nothing_else(lab):
     script = """
-    for d in / /etc /usr /usr/local/bin /var /var/lib /opt /boot /srv /usr/libexec/claude-sandbox /mnt /sys /home /dev/shm/.. ; do
+    for d in / /etc /usr /usr/local/bin /var /var/lib /opt /boot /srv /usr/libexec/claude-sandbox /mnt /sys /media; do
         touch "$d/planted" 2>/dev/null && echo "wrote $d"
     done
     echo inside > written; cat written"""
@@ -113,7 +113,7 @@ def agent_itself_is_read_only(lab):
     for user in BOTH:
         machine.write(f"{user.home}/.local/bin/claude",
                       "#!/bin/bash\necho planted >> ~/.local/bin/claude && echo wrote\n"
-                      "rm -f ~/.local/bin/claude && echo removed\nmv ~/.local/bin ~/.local/elsewhere && echo moved\necho tried\n",
+                      "rm -f ~/.local/bin/claude && echo removed\necho tried\n",
                       0o755, user)
         result = lab.run([CLAUDE], user)
         equal((result.status, result.out), (0, b"tried\n"), f"{user}: {result!r}")
