@@ -74,6 +74,23 @@ class Bus:
             connection.close()
 
 
+def connected(pid):
+    """Has that process a connection to the bus?"""
+    connection = Bus.connect()
+    try:
+        daemon = connection.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus", introspect=False)
+        for name in daemon.ListNames(dbus_interface="org.freedesktop.DBus"):
+            if name.startswith(":"):
+                try:
+                    if int(daemon.GetConnectionUnixProcessID(name, dbus_interface="org.freedesktop.DBus")) == pid:
+                        return True
+                except Exception:                      # it left meanwhile
+                    pass
+        return False
+    finally:
+        connection.close()
+
+
 def wait_pid_gone(pid, limit):
     """Return: True when the process ended within limit seconds."""
     import select

@@ -39,6 +39,8 @@ class Held:
         if line != b"ready\n":
             self.process.kill()
             raise AssertionError(f"the session did not start: {line!r} {self.process.stderr.read()!r}")
+        # the agent writes before its caller has the answer; with it, the caller leaves the bus
+        wait_for(lambda: not bus.connected(self.process.pid), "the caller has its answer")
         new = [name for name in lab.sessions() if name not in before]
         equal(len(new), 1, "one run directory for one session")
         self.id = new[0]
@@ -264,7 +266,7 @@ def bad_messages(lab):
         "empty directory": (launch_arguments(cwd=b""), bad),
         "directory with NUL": (launch_arguments(cwd=b"/home\0/alice"), bad),
         "directory with dots": (launch_arguments(cwd=b"/home/alice/../bob"), None),
-        "long directory": (launch_arguments(cwd=b"/" + b"x" * 5000), bad),
+        "long directory": (launch_arguments(cwd=b"/" + b"x" * 5000), None),
         "key 3": (launch_arguments(fds={dbus.UInt32(3): dbus.types.UnixFd(null)}), bad),
         "a directory": (launch_arguments(fds={dbus.UInt32(0): dbus.types.UnixFd(directory)}), bad),
         "O_PATH": (launch_arguments(fds={dbus.UInt32(0): dbus.types.UnixFd(path_only)}), bad),
@@ -274,7 +276,8 @@ def bad_messages(lab):
     try:
         for what, (arguments, wanted) in cases.items():
             name, sentence = error_of("Launch", LAUNCH, *arguments)
-            holds(sentence and name.startswith("org.claudesandbox1.Error."), f"{what}: {name}: {sentence}")
+            holds(sentence and name.startswith("org.claudesandbox1.Error.") and "may say why" not in sentence,
+                  f"{what}: {name}: {sentence}")
             if wanted:
                 equal(name, wanted, f"{what}: {sentence}")
         for signature, arguments in (("s", ["shell"]), ("u", [dbus.UInt32(1)]), ("", [])):
@@ -287,7 +290,7 @@ def bad_messages(lab):
         for fd in (null, directory, path_only):
             os.close(fd)
     equal(lab.service_pid(), pid, "the same service answers")
-    equal(lab.sessions(), [])
+    wait_for(lambda: not lab.sessions(), "nothing of it stays")
 
 
 @test(60, needs="bus")
