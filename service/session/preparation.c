@@ -9,6 +9,30 @@
 #include "service/session/sockets.h"
 #include "service/session/temp-root.h"
 
+/* An agent's state must have a place before its first launch, or what it learns would be lost with the jail.
+ */
+static int make_state(Preparation *preparation, char **ret_problem)
+{
+	const SessionRequest *request = preparation->request;
+	PlanView view = view_functions(&preparation->view);
+	_cleanup_(plan_node_done) PlanNode home = PLAN_NODE_INIT;
+	int r;
+
+	r = view.resolve(view.userdata, request->home, &home);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || !S_ISDIR(home.mode) || home.uid != request->uid)
+		return 0;
+	for (size_t i = 0; preparation->profile->directories[i]; i++) {
+		const char *name = preparation->profile->directories[i];
+
+		if (mkdirat(home.fd, name, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+			return refuse(ret_problem, -errno, "%s/%s cannot be made: %s", home.path, name,
+				      strerror(errno));
+	}
+	return 0;
+}
+
 int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile)
 {
 	const char *path = config_text(&request->config, CONFIG_WORKSPACE_ROOT) ?: request->cwd;
@@ -222,7 +246,9 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	int r;
 
 	*ret_error = CS_ERROR_PLAN_REFUSED;
-	r = make_placeholders(preparation, ret_problem);
+	r = make_state(preparation, ret_problem);
+	if (r == 0)
+		r = make_placeholders(preparation, ret_problem);
 	if (r == 0)
 		r = find_sockets(preparation, &sockets, ret_problem);
 	if (r == 0)
