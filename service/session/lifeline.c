@@ -34,6 +34,7 @@ bool lifeline_signal_is_allowed(int number)
 	case SIGUSR1:
 	case SIGUSR2:
 	case SIGTERM:
+	case SIGTSTP:
 	case SIGCONT:
 	case SIGWINCH:
 		return true;
