@@ -106,12 +106,15 @@ int session_run(void)
 	_cleanup_(sd_event_unrefp) sd_event *event = NULL;
 	_cleanup_free_ char *problem = NULL;
 
-	if (descriptors_settle() < 0 || process_settle() < 0 || limits_settle(&input.descriptors) < 0 ||
-	    sd_event_new(&event) < 0 || session_new(event, SPAWN_FD_LINK, SPAWN_FD_LIFELINE, &session) < 0)
+	if (descriptors_settle() < 0)
 		return EXIT_FAILURE;
-	(void)close(SPAWN_FD_LISTENING);
+	/* Before anything is opened: a key that the caller had closed leaves its number free. */
 	for (int i = 0; i < KEYS_MAX; i++)
 		input.fds[i] = fd_if_open(SPAWN_FD_STDIN + i);
+	if (process_settle() < 0 || limits_settle(&input.descriptors) < 0 || sd_event_new(&event) < 0 ||
+	    session_new(event, SPAWN_FD_LINK, SPAWN_FD_LIFELINE, &session) < 0)
+		return EXIT_FAILURE;
+	(void)close(SPAWN_FD_LISTENING);
 	if (request_read(&input.request, &problem) < 0)
 		session_refuse(session, CS_ERROR_BAD_REQUEST, problem ?: "out of memory");
 	else
