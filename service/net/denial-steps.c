@@ -17,7 +17,7 @@
  *  7. forwarder   ┐ more specific than the prohibits around them, so their order among each other does not
  *  8. allow-ip    ┘ matter; they may fail with a warning: then less is reachable, never more.
  *  9. default     last of what opens.
- * 10. far end     the far end's address is the jail's own, so that no socket reaches it as a neighbour. After
+ * 10. far-end     the far end's address is the jail's own, so that no socket reaches it as a neighbour. After
  * the routes, because the kernel takes no gateway that is a local address; before anything runs.
  */
 
@@ -39,7 +39,7 @@ const DenialStep denial_steps[] = {
 	{ "forwarder", route_step_forwarder },
 	{ "allow-ip", route_step_allow_ip },
 	{ "default", route_step_default },
-	{ "far end", route_step_far_end },
+	{ "far-end", route_step_far_end },
 	{ NULL, NULL },
 };
 /* clang-format on */

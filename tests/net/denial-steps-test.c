@@ -34,7 +34,7 @@ STEP(route_step_prohibits, "prohibits")
 STEP(route_step_forwarder, "forwarder")
 STEP(route_step_allow_ip, "allow-ip")
 STEP(route_step_default, "default")
-STEP(route_step_far_end, "far end")
+STEP(route_step_far_end, "far-end")
 
 /* clang-format off */
 const DenialStep denial_steps[] = {
@@ -47,7 +47,7 @@ const DenialStep denial_steps[] = {
 	{ "forwarder", without_route_step_forwarder },
 	{ "allow-ip", without_route_step_allow_ip },
 	{ "default", without_route_step_default },
-	{ "far end", without_route_step_far_end },
+	{ "far-end", without_route_step_far_end },
 	{ NULL, NULL },
 };
 /* clang-format on */
@@ -104,7 +104,7 @@ static void test_each_left_out(void **state)
 /* The steps that stand against the ways round the routes show in frames, not only in the description. */
 static void test_self_test_sees_frames(void **state)
 {
-	static const char *const steps[] = { "filter", "far end" };
+	static const char *const steps[] = { "filter", "far-end" };
 
 	for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
 		_cleanup_free_ char *problem = NULL;

@@ -209,6 +209,25 @@ static void test_wire(void **state)
 	end_network(&closed);
 }
 
+/* The device itself goes, and everything that stood on it. */
+static void test_device_gone(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	unsigned changes = 0;
+	bool up = true;
+	Closed closed;
+
+	close_network(&closed);
+	assert_int_equal(jail_run(&closed.jail, jail_ip, "link del jail0", &problem), 0);
+	assert_int_equal(monitor_read(closed.jail.sockets.watch_fd, &up, &changes), 0);
+	assert_false(up);
+	assert_true(changes > 0);
+	assert_int_equal(monitor_wire_is_up(closed.jail.sockets.route_fd), -ENODEV);
+	assert_int_equal(denial_read_back(&closed.denial, &problem), -EREMCHG);
+	assert_non_null(strstr(problem, "device jail0"));
+	end_network(&closed);
+}
+
 static void test_lost_events(void **state)
 {
 	_cleanup_free_ char *problem = NULL;
@@ -330,11 +349,11 @@ static void test_wrong_sockets(void **state)
 static int run(const char *user)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_happy),         cmocka_unit_test(test_many_rows),
-		cmocka_unit_test(test_made_table),    cmocka_unit_test(test_wire),
-		cmocka_unit_test(test_lost_events),   cmocka_unit_test(test_soft_failure),
-		cmocka_unit_test(test_hard_failure),  cmocka_unit_test(test_unsound_tables),
-		cmocka_unit_test(test_wrong_sockets),
+		cmocka_unit_test(test_happy),          cmocka_unit_test(test_many_rows),
+		cmocka_unit_test(test_made_table),     cmocka_unit_test(test_wire),
+		cmocka_unit_test(test_device_gone),    cmocka_unit_test(test_lost_events),
+		cmocka_unit_test(test_soft_failure),   cmocka_unit_test(test_hard_failure),
+		cmocka_unit_test(test_unsound_tables), cmocka_unit_test(test_wrong_sockets),
 	};
 
 	return cmocka_run_group_tests_name(user, tests, NULL, NULL);

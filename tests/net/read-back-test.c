@@ -12,7 +12,9 @@
 #include <linux/fib_rules.h>
 #include <linux/if_addr.h>
 #include <linux/if_tun.h>
+#include <linux/if_link.h>
 #include <linux/neighbour.h>
+#include <net/if.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
@@ -457,12 +459,68 @@ static void test_every_byte(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* A device as kernels with tunnel drivers put into every namespace, written as the kernel would. */
+static void add_device(MessageList *links, const char *name, const char *kind, uint32_t flags)
+{
+	union {
+		struct nlmsghdr header;
+		uint8_t bytes[256];
+	} message = { .header = { .nlmsg_type = RTM_NEWLINK } };
+	struct ifinfomsg body = { .ifi_index = 9, .ifi_flags = flags };
+	struct rtattr attribute;
+	size_t at = NLMSG_LENGTH(sizeof(body));
+
+	memcpy(message.bytes + NLMSG_HDRLEN, &body, sizeof(body));
+	attribute = (struct rtattr){ (uint16_t)RTA_LENGTH(strlen(name) + 1), IFLA_IFNAME };
+	memcpy(message.bytes + at, &attribute, sizeof(attribute));
+	memcpy(message.bytes + at + sizeof(attribute), name, strlen(name) + 1);
+	at += RTA_ALIGN(attribute.rta_len);
+	attribute = (struct rtattr){ (uint16_t)RTA_LENGTH(RTA_SPACE(strlen(kind) + 1)), IFLA_LINKINFO };
+	memcpy(message.bytes + at, &attribute, sizeof(attribute));
+	at += sizeof(attribute);
+	attribute = (struct rtattr){ (uint16_t)RTA_LENGTH(strlen(kind) + 1), IFLA_INFO_KIND };
+	memcpy(message.bytes + at, &attribute, sizeof(attribute));
+	memcpy(message.bytes + at + sizeof(attribute), kind, strlen(kind) + 1);
+	at += RTA_ALIGN(attribute.rta_len);
+	message.header.nlmsg_len = (uint32_t)at;
+	assert_int_equal(message_list_add(links, &message.header), 0);
+}
+
+static void test_fallback_devices(void **state)
+{
+	static const struct {
+		const char *name, *kind;
+		uint32_t flags;
+		bool fine;
+	} devices[] = {
+		{ "tunl0", "ipip", 0, true },     { "sit0", "sit", 0, true },
+		{ "ip6tnl0", "ip6tnl", 0, true }, { "gre0", "gre", 0, true },
+		{ "gretap0", "gretap", 0, true }, { "erspan0", "erspan", 0, true },
+		{ "ip_vti0", "vti", 0, true },    { "ip6_vti0", "vti6", 0, true },
+		{ "ip6gre0", "ip6gre", 0, true }, { "tunl0", "ipip", IFF_UP, false },
+		{ "tunl0", "gre", 0, false },     { "tunl1", "ipip", 0, false },
+		{ "tunl0", "", 0, false },
+	};
+	void **both = *state;
+	Denial *denial = both[1];
+
+	for (size_t i = 0; i < ELEMENTSOF(devices); i++) {
+		_cleanup_free_ char *problem = NULL;
+		_cleanup_(read_back_done) ReadBack read = { 0 };
+
+		assert_int_equal(read_back_gather(denial->netlink, denial->routes, &read, &problem), 0);
+		add_device(&read.links, devices[i].name, devices[i].kind, devices[i].flags);
+		assert_int_equal(read_back_check(&read, denial, &problem), devices[i].fine ? 0 : -EREMCHG);
+	}
+}
+
 static int run(const char *user)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_unchanged, closed_jail, end_jail),
 		cmocka_unit_test_setup_teardown(test_ipv6_stays, closed_jail, end_jail),
 		cmocka_unit_test_setup_teardown(test_every_byte, closed_jail, end_jail),
+		cmocka_unit_test_setup_teardown(test_fallback_devices, closed_jail, end_jail),
 		cmocka_unit_test(test_mutations),
 	};
 

@@ -44,7 +44,7 @@ const DenialStep denial_steps[] = {
 	{ "forwarder", route_step_forwarder },
 	{ "allow-ip", route_step_allow_ip },
 	{ "default", route_step_default },
-	{ "far end", route_step_far_end },
+	{ "far-end", route_step_far_end },
 	{ NULL, NULL },
 };
 /* clang-format on */
@@ -204,6 +204,10 @@ static unsigned try_all(bool filter, unsigned packets[WAY_MAX][2])
 					print_error("%s, %s: 0x%08x\n", ways[way], stream ? "TCP" : "UDP",
 						    destinations[i]);
 			}
+	/* What such tries leave in the neighbour table is the kernel's own doing, and no reason to end a
+	 * session. */
+	if (filter && denial_read_back(&denial, &problem) < 0)
+		fail_msg("after the tries: %s", problem);
 	denial_done(&denial);
 	jail_stop(&jail);
 	return frames;
