@@ -170,16 +170,13 @@ int caller_read(const Client *client, CallerFacts *ret, char **ret_problem)
 		r = read_inherited(client->pid, &facts);
 	if (!pidfd_alive(client->pidfd))
 		return nested(ret_problem, "the calling process has ended");
-	if ((r == -EACCES || r == -EPERM) && !*ret_problem)
+	/* A cause that was found above stands; the rest is about the service, not about the caller. */
+	if (r < 0 && r != -ENOMEM && !*ret_problem)
 		return refuse(
-			ret_problem, r,
-			"The service may not look at its caller's process in /proc, as it must before it "
-			"starts a session for another user: it lacks CAP_SYS_PTRACE. Start the container "
-			"with "
-			"that capability, or launch as root.");
-	if (r < 0 && !*ret_problem)
-		return refuse(ret_problem, r, "The caller's process cannot be read in /proc: %s. Try again.",
-			      strerror(-r));
+			ret_problem, r == -EPERM ? -EACCES : r,
+			"The service cannot read its caller's process in /proc: %s. In a container it needs "
+			"CAP_SYS_PTRACE for callers other than root; else try again.",
+			strerror(-r));
 	if (r < 0)
 		return r;
 	if (status.uid != client->uid)

@@ -104,7 +104,8 @@ static int check_caller(Launch *launch, sd_bus_error *reterr)
 	caller_facts_done(&launch->facts);
 	r = caller_read(launch->client, &launch->facts, &problem);
 	if (r < 0)
-		return refuse_call(reterr, r, CS_ERROR_NESTED_CALLER, problem);
+		return refuse_call(reterr, r,
+				   r == -EPERM ? CS_ERROR_NESTED_CALLER : CS_ERROR_JAIL_UNAVAILABLE, problem);
 	return check_account(launch, reterr);
 }
 

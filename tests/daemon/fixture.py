@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import time
+import traceback
 
 import dbus
 import dbus.bus
@@ -29,6 +30,10 @@ ERROR = NAME + ".Error."
 BUS = "unix:path=/run/dbus/system_bus_socket"
 LIBEXEC = "/usr/libexec/claude-sandbox"
 DEADLINE = 20.0
+
+USER = 1000
+OTHER = 1001
+CASES = []
 
 libc = ctypes.CDLL(None, use_errno=True)
 SOURCE = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -70,8 +75,11 @@ class Machine:
         shutil.copy(SOURCE + "/polkit/org.claudesandbox1.policy", "/usr/share/polkit-1/actions")
         for name in os.listdir(LIBEXEC):
             os.chmod(os.path.join(LIBEXEC, name), 0o755)
-        if os.path.exists("/etc/claude-sandbox.conf"):
-            os.unlink("/etc/claude-sandbox.conf")
+        self.unconfigure()
+        with open("/etc/passwd", "a") as f:
+            f.write(f"other:x:{OTHER}:{OTHER}::/home/other:/bin/sh\n")
+        with open("/etc/group", "a") as f:
+            f.write(f"other:x:{OTHER}:\n")
         self.bus = None
         self.log = open("/run/bus.log", "ab+")
         self.start_bus()
@@ -119,16 +127,44 @@ def wait_for(function, what, deadline=DEADLINE):
 
 
 def processes(name):
+    """The pids of the living; who has ended may wait for whoever reaps."""
     found = []
     for pid in os.listdir("/proc"):
         if pid.isdigit():
             try:
-                with open(f"/proc/{pid}/comm") as f:
-                    if f.read().strip() == name[:15]:
-                        found.append(int(pid))
+                with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+                    comm, rest = f.read().split("(", 1)[1].rsplit(")", 1)
+                if comm == name[:15] and rest.split()[0] not in "ZX":
+                    found.append(int(pid))
             except OSError:
                 pass
     return found
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def service():
+    return wait_for(lambda: processes("claude-sandboxd"), "the service")[0]
+
+
+def refused(name, words, function, *arguments, **options):
+    """The call must fail with this error and these words in its sentence."""
+    try:
+        value = function(*arguments, **options)
+    except Error as e:
+        assert e.name == (name if "." in name else ERROR + name), e
+        assert e.message and words in e.message, e
+        return e
+    raise AssertionError(f"not refused ({name}): {value}")
+
+
+def nothing_left(caller):
+    """No session, process or directory of one."""
+    wait_for(lambda: caller.manager("ListSessions") == [] and not processes("session") and
+             os.listdir("/run/claude-sandbox/sessions") == [], "the end of every session")
 
 
 class Error(Exception):
@@ -156,9 +192,12 @@ class Caller:
                 os.setgroups([gid] if groups is None else groups)
                 os.setresgid(gid, gid, gid)
                 os.setresuid(uid, uid, uid)
+                libc.prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE, as after an execve
                 if after:
                     after()
                 serve(theirs)
+            except Exception:  # pylint: disable=broad-except
+                traceback.print_exc()
             finally:
                 os._exit(0)
         theirs.close()
@@ -191,11 +230,16 @@ class Caller:
         self.launch_start(*argv, **options)
         return self.finish()
 
+    def close_fds(self):
+        self.start("close-fds")
+        self.finish()
+
     def get(self, path, interface, name):
         return self.call(path, PROPERTIES, "Get", "ss", interface, name)
 
     def close(self):
         self.socket.close()
+        os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
         os.close(self.pidfd)
 
@@ -240,11 +284,14 @@ OPENERS = {
     "datagram": lambda: socket.socketpair(type=socket.SOCK_DGRAM)[0].detach(),
     "pidfd": lambda: os.pidfd_open(os.getpid()),
     "eventfd": lambda: os.eventfd(0),
-    "epoll": lambda: select.epoll().fileno(),
+    "epoll": lambda: libc.epoll_create1(0),
     "memfd": lambda: os.memfd_create("x"),
     "pty": lambda: os.openpty()[1],
     "master": lambda: os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY),
+    "pty-2": lambda: os.openpty()[1],
     "tty": lambda: own_terminal(),
+    "tun": lambda: os.open("/dev/net/tun", os.O_RDWR),
+    "kmsg": lambda: os.open("/dev/kmsg", os.O_RDONLY),
 }
 
 
@@ -278,6 +325,9 @@ def serve(channel):
                 kept.clear()
                 channel.send(pickle.dumps(("value", None)))
                 continue
+            if call[0] == "leave-to-child":
+                leave_to_child(connection, channel, call[1])
+                continue
             path, interface, member, signature, *arguments = call
             arguments = [prepare(a, kept) for a in arguments]
             value = connection.call_blocking(NAME, path, interface, member, signature, arguments, timeout=60.0)
@@ -290,6 +340,23 @@ def serve(channel):
             channel.send(pickle.dumps(("error", e.get_dbus_name(), e.get_dbus_message())))
         except Exception as e:  # pylint: disable=broad-except
             channel.send(pickle.dumps(("error", "python", repr(e))))
+
+
+def leave_to_child(connection, channel, when):
+    """The connection's process ends; its child calls through it."""
+    if when == "later":
+        connection.call_blocking(NAME, PATH, MANAGER, "ListSessions", "", [], timeout=60.0)
+    parent = os.pidfd_open(os.getpid())
+    if os.fork():
+        os._exit(0)
+    select.select([parent], [], [])
+    try:
+        connection.call_blocking(NAME, PATH, MANAGER, "Launch", "saayaayaya{uh}a{sv}",
+                                 ["shell", [], [], dbus.ByteArray(b"/tmp"), {}, {}], timeout=60.0)
+        channel.send(pickle.dumps(("value", None)))
+    except dbus.DBusException as e:
+        channel.send(pickle.dumps(("error", e.get_dbus_name(), e.get_dbus_message())))
+    os._exit(0)
 
 
 def prepare(argument, kept):

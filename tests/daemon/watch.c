@@ -34,12 +34,47 @@ static int on_signal(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	return 0;
 }
 
+static unsigned n_answers;
+
+static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
+{
+	const sd_bus_error *error = sd_bus_message_get_error(m);
+
+	printf("%zu %s\n", (size_t)userdata, error ? error->name : "ok");
+	n_answers++;
+	return 0;
+}
+
+/* Many calls at once, as the first that this connection sends. */
+static int burst(unsigned n)
+{
+	sd_bus *bus = NULL;
+	int r;
+
+	if (sd_bus_open_system(&bus) < 0)
+		return 1;
+	for (size_t i = 0; i < n; i++)
+		if (sd_bus_call_method_async(bus, NULL, CS_BUS_NAME, CS_MANAGER_PATH, CS_MANAGER_INTERFACE,
+					     i % 2 ? CS_MEMBER_LIST_SESSIONS : CS_MEMBER_SUBSCRIBE, on_answer,
+					     (void *)i, "") < 0)
+			return 1;
+	while (n_answers < n) {
+		while ((r = sd_bus_process(bus, NULL)) > 0)
+			;
+		if (r < 0 || (n_answers < n && sd_bus_wait(bus, UINT64_MAX) < 0))
+			return 1;
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	_cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	sd_bus *bus = NULL;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 3 && streq(argv[1], "burst"))
+		return burst((unsigned)atoi(argv[2]));
 	if (sd_bus_open_system(&bus) < 0 ||
 	    sd_bus_match_signal(bus, NULL, CS_BUS_NAME, NULL, NULL, NULL, on_signal, NULL) < 0)
 		return 1;

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: MIT
+"""Launch: who gets which session, and who gets none."""
+
+import ctypes
+import grp
+
+from fixture import *  # noqa: F403
+from fixture import OTHER, USER, case, refused
+
+PR_SET_NO_NEW_PRIVS = 38
+PR_SET_SECCOMP = 22
+CLONE = {"user": 0x10000000, "mount": 0x20000, "network": 0x40000000}
+
+
+@case
+def activation_and_root(machine, watch):
+    """The bus starts the service; root gets a session with root's identity and nothing else."""
+    with Caller(0) as root:
+        session, path, lifeline = root.launch(b"run", b"\xff\n", b"")
+        assert len(session) == 16 and path == PATH + "/session/" + session and "fd" in lifeline
+        facts = warnings(root, path, "fd 6")
+        assert "uid 0 gid 0" in facts, facts
+        assert "argument 2 bytes" in facts and "argument 0 bytes" in facts, facts
+        assert "leads 1" in facts and "environment 0" in facts, facts
+        fds = [int(line.split()[1]) for line in facts if line.startswith("fd ")]
+        assert fds == [0, 1, 2, 3, 5, 6], fds
+        assert root.manager("ListSessions")[0][0] == session
+        root.manager("StopSession", "sa{sv}", session, {})
+        assert root.manager("ListSessions") == []
+        assert os.listdir("/run/claude-sandbox/sessions") == []
+
+
+@case
+def identity_of_an_ordinary_user(machine, watch):
+    """uid, gid, groups less deny-group, umask, limits and nice are the caller's."""
+    denied = grp.getgrnam("adm").gr_gid
+
+    def before():
+        import resource
+        os.nice(3)
+        os.umask(0o027)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 50))
+
+    with Caller(USER, groups=[USER, 4321, denied], prepare=before) as user:
+        session, path, _ = user.launch(b"run", fds={0: "null", 2: "pipe"})
+        facts = warnings(user, path, "fd 9")
+        assert f"uid {USER} gid {USER}" in facts, facts
+        assert sorted(f for f in facts if f.startswith("group ")) == [f"group {USER}", "group 4321"], facts
+        assert "files 40 50" in facts and "nice 3" in facts and "umask 027 asked 027" in facts, facts
+        assert "terminals 0 descriptors 5" in facts, facts
+        fds = {line.split()[1]: line.split()[3] for line in facts if line.startswith("fd ")}
+        assert list(fds) == ["0", "1", "2", "3", "5", "6", "7", "9"], fds
+        assert fds["7"] == "20000" and fds["9"] == "10000", fds
+        assert user.get(path, SESSION, "User") == "cloudsdk"
+        user.call(path, SESSION, "Stop")
+
+
+@case
+def primary_group_is_never_believed(machine, watch):
+    """A primary group that is denied is replaced by the account's own, and refused where that is denied too."""
+    sudo = grp.getgrnam("sudo").gr_gid
+    with Caller(USER, gid=sudo, groups=[USER, sudo]) as user:
+        _, path, _ = user.launch(b"run")
+        facts = warnings(user, path, "leads")
+        assert f"uid {USER} gid {USER}" in facts and f"group {sudo}" not in facts, facts
+    with Caller(USER, gid=sudo, groups=[sudo]) as user:
+        refused("NotAuthorized", "deny-group", user.launch, b"run")
+
+
+@case
+def directories_are_made_and_checked(machine, watch):
+    """The temp root belongs to root, what is below to its user; squatters and links are refused."""
+    with Caller(USER) as user:
+        user.launch(b"run", agent="claude")
+        for path, uid, mode in (("/var/tmp/claude-agent", 0, 0o711), (f"/var/tmp/claude-agent/{USER}", USER, 0o700),
+                                ("/run/claude-sandbox", 0, 0o755), ("/run/claude-sandbox/sessions", 0, 0o711),
+                                (f"/run/claude-sandbox/users/{USER}", 0, 0o711),
+                                (f"/run/claude-sandbox/users/{USER}/guard", USER, 0o600)):
+            st = os.lstat(path)
+            assert (st.st_uid, st.st_mode & 0o7777) == (uid, mode), (path, st)
+        session = os.listdir("/run/claude-sandbox/sessions")[0]
+        for name in ("link", "record"):
+            st = os.lstat(f"/run/claude-sandbox/sessions/{session}/{name}")
+            assert st.st_uid == 0 and st.st_mode & 0o7777 == 0o600, (name, st)
+        shutil.rmtree("/var/tmp/claude-agent")
+        os.symlink("/tmp", "/var/tmp/claude-agent")
+        refused("NotAuthorized", "/var/tmp/claude-agent", user.launch, b"run", agent="claude")
+        os.unlink("/var/tmp/claude-agent")
+        os.mkdir("/var/tmp/claude-agent")
+        os.chown("/var/tmp/claude-agent", OTHER, OTHER)
+        refused("NotAuthorized", f"belongs to uid {OTHER}", user.launch, b"run", agent="claude")
+        user.launch(b"run", agent="shell")
+        os.rmdir("/var/tmp/claude-agent")
+
+
+@case
+def descriptors(machine, watch):
+    """Files, pipes, streams and new terminals are passed; everything else is refused by what it is."""
+    with Caller(USER) as user:
+        for good in ("null", "file", "pipe", "stream", "pty", "memfd"):
+            _, path, _ = user.launch(b"run", fds={1: good})
+            facts = warnings(user, path, "fd 8")
+            assert f"terminals {2 if good == 'pty' else 0} descriptors 2" in facts, (good, facts)
+        for bad, words in (("directory", "a directory"), ("path", "O_PATH"), ("datagram", "no stream"),
+                           ("pidfd", "object of the kernel"), ("eventfd", "object of the kernel"),
+                           ("epoll", "object of the kernel"), ("master", "not the slave"), ("status", "/proc"),
+                           ("mem", "/proc"), ("namespace", "/proc")):
+            for key in (0, 2):
+                refused("BadRequest", words, user.launch, b"run", fds={key: bad})
+        refused("BadRequest", "only 0, 1 and 2", user.launch, b"run", fds={3: "null"})
+        refused("BadRequest", "another terminal", user.launch, b"run", fds={0: "pty", 1: "pty-2"})
+        refused("BadRequest", "own terminal", user.launch, b"run", fds={0: "tty"})
+    with Caller(0) as root:
+        refused("BadRequest", "a device", root.launch, b"run", fds={0: "tun"})
+        refused("BadRequest", "a device", root.launch, b"run", fds={0: "kmsg"})
+
+
+@case
+def shapes_and_bounds(machine, watch):
+    """What no program could be started with, and what no message should hold, is refused and named."""
+    with Caller(USER) as user:
+        refused("LimitsExceeded", "longer than 131071", user.launch, b"run", b"x" * (128 * 1024))
+        user.launch(b"run", b"x" * (128 * 1024 - 1))
+        refused("LimitsExceeded", "too long", user.launch, b"run", *[b"y" * 100000] * 21)
+        refused("LimitsExceeded", "too long", user.launch, b"run", *[b"y" * 100000] * 40)
+        refused("LimitsExceeded", "too long", user.launch, b"run", environment=[b""] * 70000)
+        refused("BadRequest", "NUL", user.launch, b"a\0b")
+        refused("BadRequest", "absolute", user.launch, b"run", cwd=b"tmp")
+        refused("BadRequest", "absolute", user.launch, b"run", cwd=b"")
+        refused("LimitsExceeded", "too long", user.launch, b"run", cwd=b"/" + b"x" * 4096)
+        refused("BadRequest", "'colour'", user.launch, b"run", options={"colour": "red"})
+        refused("BadRequest", "1 to 64", user.launch, b"run", agent="")
+        refused("BadRequest", "claude, shell", user.launch, b"run", agent="emacs")
+        refused("BadRequest", "not known", user.launch, b"run", agent="pi")
+        _, path, _ = user.launch(b"run", b"\xff\xfe\n", cwd=b"/tmp/\xff")
+        assert user.get(path, SESSION, "Workspace") == b"/tmp/\xff"
+        assert user.manager("ListSessions")[0][5] == b"/tmp/\xff"
+        error = refused("org.freedesktop.DBus.Error.InvalidArgs", "", user.manager, "Launch", "s", "shell")
+        assert error.message
+        user.launch(b"run")
+
+
+@case
+def confined_callers(machine, watch):
+    """A caller that lives elsewhere or is confined otherwise is refused, with the cause."""
+    def unshare(what):
+        def prepare():
+            assert libc.unshare(CLONE[what]) == 0
+        return prepare
+
+    def unshare_user():
+        uid = os.getuid()
+        assert libc.unshare(CLONE["user"]) == 0
+        with open("/proc/self/uid_map", "w") as f:
+            f.write(f"{uid} {uid} 1")
+
+    def no_new_privs():
+        assert libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+
+    def seccomp():
+        # one instruction: SECCOMP_RET_ALLOW
+        program = struct.pack("HBBI", 0x06, 0, 0, 0x7fff0000)
+        buffer = ctypes.create_string_buffer(program)
+        header = struct.pack("HxxxxxxQ", 1, ctypes.addressof(buffer))
+        assert libc.prctl(PR_SET_SECCOMP, 2, header, 0, 0) == 0
+
+    def change_root():
+        os.makedirs("/run/root", exist_ok=True)
+        run("mount", "--rbind", "/", "/run/root")
+        os.chroot("/run/root")
+
+    def fewer_capabilities():
+        assert libc.prctl(24, 21, 0, 0, 0) == 0  # PR_CAPBSET_DROP, CAP_SYS_ADMIN
+
+    for uid, options, words in (
+            (USER, {"after": unshare_user}, "user namespace"), (0, {"prepare": unshare("mount")}, "mount namespace"),
+            (USER, {"prepare": unshare("network")}, "network namespace"), (0, {"prepare": change_root}, "root directory"),
+            (USER, {"prepare": no_new_privs}, "no_new_privs"), (0, {"prepare": seccomp}, "seccomp"),
+            (0, {"prepare": fewer_capabilities}, "capabilities")):
+        with Caller(uid, **options) as caller:
+            refused("NestedCaller", words, caller.launch, b"run")
+            assert isinstance(caller.manager("ListSessions"), list)
+    with Caller(33) as www:
+        refused("NestedCaller", "no login shell", www.launch, b"run")
+    assert processes("session") == []
+
+
+@case
+def caller_in_another_pid_namespace(machine, watch):
+    """A caller whose pid namespace is another is refused."""
+    def prepare():
+        assert libc.unshare(0x20000000) == 0
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+            os._exit(0)
+
+    with Caller(USER, prepare=prepare) as caller:
+        refused("NestedCaller", "pid namespace", caller.launch, b"run")
+
+
+@case
+def caller_that_has_gone(machine, watch):
+    """Who connected is gone, and its child goes on with the connection: no session."""
+    with Caller(USER) as caller:
+        caller.start("leave-to-child", "now")
+        refused("NestedCaller", "has ended", caller.finish)
+    with Caller(USER) as caller:
+        caller.start("leave-to-child", "later")
+        refused("NestedCaller", "has ended", caller.finish)
+
+
+@case
+def configuration_is_strict(machine, watch):
+    """A file that is not root's alone, or does not parse, refuses every launch and says so."""
+    with Caller(USER) as user, Caller(0) as root:
+        def check(words):
+            refused("BadConfiguration", words, user.launch, b"run")
+            refused("BadConfiguration", words, root.launch, b"run")
+            assert words in user.get(PATH, MANAGER, "ConfigError")
+
+        machine.configure("no-forge\ncolour = red\n")
+        check("/etc/claude-sandbox.conf:2")
+        refused("BadConfiguration", "/etc/claude-sandbox.conf:2", user.manager, "GetPolicy")
+        machine.configure("no-forge\n", mode=0o666)
+        check("chmod go-w")
+        machine.configure("no-forge\n")
+        os.chown("/etc/claude-sandbox.conf", USER, USER)
+        check("must be root's")
+        machine.unconfigure()
+        os.symlink("/etc/passwd", "/etc/claude-sandbox.conf")
+        check("symbolic link")
+        machine.unconfigure()
+        os.mkfifo("/etc/claude-sandbox.conf")
+        check("regular file")
+        machine.unconfigure()
+        os.mkdir("/etc/claude-sandbox.conf")
+        check("regular file")
+        os.rmdir("/etc/claude-sandbox.conf")
+        machine.configure("# " + "x" * 300000)
+        check("longer than")
+        machine.unconfigure()
+        assert user.get(PATH, MANAGER, "ConfigError") == ""
+        user.launch(b"run")
+
+
+@case
+def policy_and_addresses(machine, watch):
+    """GetPolicy and ListAllowIp are read off the file."""
+    machine.configure("allow-ip = 10.1.2.3 # printer\nmax-sessions = 3\n")
+    with Caller(USER) as user:
+        assert user.manager("ListAllowIp") == [["10.1.2.3", "printer", "/etc/claude-sandbox.conf:1"]]
+        policy = {row[0]: row[1:] for row in user.manager("GetPolicy")}
+        assert policy["max-sessions"] == ["3", "/etc/claude-sandbox.conf:2"], policy
+        assert policy["egress-jail"][1] == "default", policy
+
+
+@case
+def environment_does_not_widen(machine, watch):
+    """A variable that asks for more is refused by name; one that narrows is not."""
+    with Caller(USER) as user:
+        refused("NotAuthorized", "CLAUDE_SANDBOX_ALLOW_IP", user.launch, b"run",
+                environment=[b"CLAUDE_SANDBOX_ALLOW_IP=10.0.0.1"])
+        refused("NotAuthorized", "CLAUDE_SANDBOX_EGRESS_JAIL", user.launch, b"run",
+                environment=[b"CLAUDE_SANDBOX_EGRESS_JAIL=0"])
+        refused("BadConfiguration", "CLAUDE_SANDBOX_NO_FORGE", user.launch, b"run",
+                environment=[b"CLAUDE_SANDBOX_NO_FORGE=perhaps"])
+        user.launch(b"run", environment=[b"CLAUDE_SANDBOX_NO_FORGE=1"])
+    with Caller(0) as root:
+        root.launch(b"run", environment=[b"CLAUDE_SANDBOX_ALLOW_IP=10.0.0.1"])
+
+
+@case
+def max_sessions(machine, watch):
+    """max-sessions counts for each user, and those that start count too."""
+    machine.configure("max-sessions = 2\n")
+    with Caller(USER) as user, Caller(OTHER) as other, Caller(USER) as second:
+        user.launch(b"run")
+        second.launch_start(b"silent")
+        wait_for(lambda: len(processes("session")) == 2, "the second session")
+        refused("LimitsExceeded", "max-sessions", user.launch, b"run")
+        other.launch(b"run")

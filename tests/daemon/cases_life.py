@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""The service's own life: death, successors, idleness, polkit."""
+
+import signal
+
+from fixture import *  # noqa: F403
+from fixture import OTHER, USER, case, nothing_left, refused, service
+
+
+@case
+def killed_service_is_succeeded(machine, watch):
+    """kill -9 of the service: sessions go on, the next one takes them over with the same id."""
+    with Caller(USER) as user:
+        session, path, _ = user.launch(b"run", cwd=b"/tmp/\xfe")
+        started = user.manager("ListSessions")
+        pid = processes("session")
+        os.kill(service(), signal.SIGKILL)
+        wait_for(lambda: not processes("claude-sandboxd"), "the service's end")
+        assert processes("session") == pid
+        adopted = wait_for(lambda: [s for s in user.manager("ListSessions") if s[7] == "running"], "adoption")
+        assert adopted == [started[0][:7] + ["running"]] and adopted[0][0] == session, (started, adopted)
+        assert warnings(user, path, "leads 1")
+        watcher = Watch(watch, USER)
+        user.call(path, SESSION, "Stop")
+        watcher.expect("SessionRemoved")
+        assert f"StateChanged {path} ending 1" in watcher.close()
+        nothing_left(user)
+
+
+@case
+def dead_sessions_are_swept(machine, watch):
+    """What ended without the service is cleared away at its next start, and only what is ours."""
+    with Caller(USER) as user:
+        session, _, _ = user.launch(b"leave-child")
+        kept, _, _ = user.launch(b"run")
+        wait_for(lambda: processes("left-behind"), "the child")
+        os.kill(service(), signal.SIGKILL)
+        wait_for(lambda: not processes("claude-sandboxd"), "the service's end")
+        with open(f"/run/claude-sandbox/sessions/{session}/record", "rb") as f:
+            assert b"/tmp" in f.read()
+        victim = [p for p in processes("session") if b"left" not in read_cgroup(p) and session.encode() in read_cgroup(p)]
+        for pid in victim:
+            os.kill(pid, signal.SIGKILL)
+        os.mkdir("/run/claude-sandbox/sessions/aaaaaaaaaaaaaaaa", 0o711)
+        os.mkdir("/run/claude-sandbox/sessions/not-ours")
+        forged = "/run/claude-sandbox/sessions/bbbbbbbbbbbbbbbb"
+        shutil.copytree(f"/run/claude-sandbox/sessions/{kept}", forged, ignore=shutil.ignore_patterns("link"))
+        assert [s[0] for s in user.manager("ListSessions")] == [kept]
+        assert sorted(os.listdir("/run/claude-sandbox/sessions")) == sorted([kept, "not-ours"])
+        wait_for(lambda: not processes("left-behind"), "the end of what was left")
+        os.rmdir("/run/claude-sandbox/sessions/not-ours")
+
+
+def read_cgroup(pid):
+    with open(f"/proc/{pid}/cgroup", "rb") as f:
+        return f.read()
+
+
+@case
+def record_of_another_process(machine, watch):
+    """A record whose process is another by now is no session."""
+    with Caller(USER) as user:
+        session, _, _ = user.launch(b"run")
+        os.kill(service(), signal.SIGKILL)
+        wait_for(lambda: not processes("claude-sandboxd"), "the service's end")
+        path = f"/run/claude-sandbox/sessions/{session}/record"
+        with open(path, "rb") as f:
+            record = bytearray(f.read())
+        record[-8:] = struct.pack("<Q", struct.unpack("<Q", record[-8:])[0] + 1)
+        with open(path, "wb") as f:
+            f.write(record)
+        assert user.manager("ListSessions") == []
+        assert not os.path.exists(path)
+        user.close_fds()
+        wait_for(lambda: not processes("session"), "the session's end")
+
+
+@case
+def terminated_service(machine, watch):
+    """SIGTERM ends the service at once; sessions go on; launches under way are told."""
+    with Caller(USER) as user, Caller(USER) as second:
+        session, _, _ = user.launch(b"run")
+        second.launch_start(b"silent")
+        wait_for(lambda: len(processes("session")) == 2, "the second session")
+        os.kill(service(), signal.SIGTERM)
+        refused("ShuttingDown", "stopping", second.finish)
+        wait_for(lambda: not processes("claude-sandboxd"), "the service's end")
+        wait_for(lambda: len(processes("session")) == 1, "the end of the one that was starting")
+        assert [s[0] for s in user.manager("ListSessions")] == [session]
+
+
+@case
+def bus_away_and_back(machine, watch):
+    """Without the bus the service ends, sessions go on, and the next bus finds them."""
+    with Caller(USER) as user:
+        session, _, _ = user.launch(b"run")
+        machine.stop_bus()
+        wait_for(lambda: not processes("claude-sandboxd"), "the service's end")
+        machine.start_bus()
+        with Caller(USER) as again:
+            assert [s[0] for s in again.manager("ListSessions")] == [session]
+
+
+@case
+def polkit_is_asked(machine, watch):
+    """The administrator's rule decides about launch; root is not asked; a refusal starts nothing."""
+    os.makedirs("/etc/polkit-1/rules.d", exist_ok=True)
+    with open("/etc/polkit-1/rules.d/10-no.rules", "w") as f:
+        f.write('polkit.addRule(function(action, subject) { if (action.id == "org.claudesandbox1.launch" &&'
+                f' subject.user == "other") return polkit.Result.NO; }});')
+    for pid in processes("polkitd"):
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not processes("polkitd"), "polkit's end")
+    with Caller(USER) as user, Caller(OTHER) as other, Caller(0) as root:
+        refused("NotAuthorized", "org.claudesandbox1.launch", other.launch, b"run")
+        user.launch(b"run")
+        root.launch(b"run")
+        assert len(root.manager("ListSessions")) == 2
+    os.unlink("/etc/polkit-1/rules.d/10-no.rules")
+    for pid in processes("polkitd"):
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not processes("polkitd"), "polkit's end")
+
+
+@case
+def polkit_hangs_and_the_caller_leaves(machine, watch):
+    """While polkit is silent nothing is made; a caller that leaves takes its request along."""
+    with Caller(USER) as user, Caller(0) as root:
+        user.launch(b"run")
+        user.close_fds()
+        nothing_left(root)
+        polkit = wait_for(lambda: processes("polkitd"), "polkit")[0]
+        os.kill(polkit, signal.SIGSTOP)
+        try:
+            user.launch_start(b"run")
+            root.manager("ListSessions")
+            assert os.listdir("/run/claude-sandbox/sessions") == []
+            os.kill(user.pid, signal.SIGKILL)
+            os.waitid(os.P_PIDFD, user.pidfd, os.WEXITED | os.WNOWAIT)
+        finally:
+            os.kill(polkit, signal.SIGCONT)
+        with Caller(OTHER) as other:
+            other.launch(b"exit")
+        nothing_left(root)
+
+
+@case
+def without_polkit(machine, watch):
+    """Where polkit is not at all, launch takes its default and everything else is refused."""
+    service_file = "/usr/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service"
+    with Caller(USER) as user, Caller(OTHER) as other:
+        user.launch(b"run")
+        os.rename(service_file, service_file + ".off")
+        for pid in processes("polkitd"):
+            os.kill(pid, signal.SIGKILL)
+        os.kill(machine.bus.pid, signal.SIGHUP)
+        wait_for(lambda: not can_activate("org.freedesktop.PolicyKit1"), "the bus to forget polkit")
+        try:
+            session, _, _ = other.launch(b"run")
+            refused("NotAuthorized", "only root", user.manager, "StopSession", "sa{sv}", session, {})
+        finally:
+            os.rename(service_file + ".off", service_file)
+            os.kill(machine.bus.pid, signal.SIGHUP)
+
+
+def can_activate(name):
+    out = subprocess.run(["busctl", "--system", "--activatable", "list"], stdout=subprocess.PIPE, text=True,
+                         check=True).stdout
+    return name in out
+
+
+@case
+def idle_service_ends(machine, watch):
+    """Half a minute without anybody: the service ends by itself, and comes when it is called."""
+    with Caller(USER) as user:
+        user.manager("ListSessions")
+        pid = service()
+        pidfd = os.pidfd_open(pid)
+        assert select.select([pidfd], [], [], 45)[0], "it stays"
+        os.close(pidfd)
+        assert user.manager("ListSessions") == []
+        assert service() != pid
+        watcher = Watch(watch, USER)
+        pidfd = os.pidfd_open(service())
+        assert not select.select([pidfd], [], [], 33)[0], "it leaves its subscriber alone"
+        os.close(pidfd)
+        watcher.close()
