@@ -341,11 +341,15 @@ static int show_environment(void)
 
 static int show_terminals(const char *path)
 {
+	const char *found[3];
+	/* Before the file is opened, which would take the number of one that is closed. */
+	for (int fd = 0; fd < 3; fd++)
+		found[fd] = fcntl(fd, F_GETFD) < 0 ? "closed" : isatty(fd) ? "tty" : "no";
 	FILE *f = fopen(path, "we");
 	if (!f)
 		return 1;
 	for (int fd = 0; fd < 3; fd++)
-		fprintf(f, "%d=%s\n", fd, fcntl(fd, F_GETFD) < 0 ? "closed" : isatty(fd) ? "tty" : "no");
+		fprintf(f, "%d=%s\n", fd, found[fd]);
 	int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	fprintf(f, "tty=%s\n", fd >= 0 ? "yes" : "no");
 	fprintf(f, "leader=%d group=%d self=%d\n", (int)getsid(0), fd >= 0 ? (int)tcgetpgrp(fd) : -1,
@@ -487,11 +491,15 @@ static int note_signals(const char *path)
 			fprintf(notes, "%u\n", info.ssi_signo);
 			(void)fflush(notes);
 			dprintf(1, "got %u\n", info.ssi_signo);
+			if (polls[0].fd < 0)
+				return count;
 			continue;
 		}
 		char c;
 		if (polls[0].revents && read(0, &c, 1) <= 0) {
-			if (path)
+			/* A terminal is dead before its hang-up is told: there the signal is still to come.
+			 */
+			if (path && (count > 0 || !(polls[0].revents & POLLERR)))
 				return count;
 			polls[0].fd = -1;
 		}
