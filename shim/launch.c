@@ -45,9 +45,13 @@ typedef struct Launch {
 	uint64_t early; /* bit n: signal n came before the agent was known to run */
 	int early_end;  /* the first of them that would end us; 0 for none */
 	Proxy *proxy;   /* NULL without a terminal */
+	bool lost;      /* the session ended without a word */
 	LaunchEnd end;
 } Launch;
 
+#define LOST                                                                             \
+	"the session ended without saying how the agent did; the agent is gone with it " \
+	"('claude-sandbox doctor' may name the cause)"
 #define SIGNAL_GRACE_USEC (100 * USEC_PER_MSEC)
 
 #define LAUNCH_INIT                           \
@@ -184,21 +188,24 @@ static void agent_stopped(Launch *launch, int number)
 		lifeline_send(launch, LIFELINE_SIGNAL, SIGWINCH);
 }
 
-static void agent_exited(Launch *launch, int status)
+/* Nothing of the agent runs any more; what it said last may still be under way. */
+static void launch_drain(Launch *launch, LaunchEnd end)
 {
-	if (launch->phase < LAUNCH_RUNNING)
-		agent_started(launch);
 	launch->phase = LAUNCH_ENDING;
-	if (WIFSIGNALED(status))
-		launch->end = (LaunchEnd){ .signal = WTERMSIG(status) };
-	else
-		launch->end = (LaunchEnd){ .status = WEXITSTATUS(status) };
-
+	launch->end = end;
 	(void)sd_event_source_set_enabled(launch->lifeline, SD_EVENT_OFF);
 	if (launch->proxy)
 		proxy_drain(launch->proxy);
 	else
 		(void)sd_event_exit(launch->event, 0);
+}
+
+static void agent_exited(Launch *launch, int status)
+{
+	if (launch->phase < LAUNCH_RUNNING)
+		agent_started(launch);
+	launch_drain(launch, WIFSIGNALED(status) ? (LaunchEnd){ .signal = WTERMSIG(status) }
+						 : (LaunchEnd){ .status = WEXITSTATUS(status) });
 }
 
 static void lifeline_message(Launch *launch, const LifelineMessage *message)
@@ -237,10 +244,8 @@ static int on_lifeline(sd_event_source *source, int fd, uint32_t revents, void *
 		lifeline_message(launch, &message);
 		return 0;
 	}
-	(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
-	finish_refused(launch, CS_EXIT_REFUSED,
-		       "the session ended without saying how the agent did; the agent is gone with it "
-		       "('claude-sandbox doctor' may name the cause)");
+	launch->lost = true;
+	launch_drain(launch, (LaunchEnd){ .status = CS_EXIT_REFUSED });
 	return 0;
 }
 
@@ -409,5 +414,7 @@ LaunchEnd launch_run(const char *agent, char *const *arguments, char *const *env
 	r = sd_event_loop(launch.event);
 	if (r < 0)
 		finish_refused(&launch, CS_EXIT_REFUSED, "the event loop failed");
+	if (launch.lost)
+		finish_refused(&launch, CS_EXIT_REFUSED, LOST);
 	return launch.end;
 }

@@ -34,8 +34,8 @@ struct Proxy {
 	char undo[MODES_TEXT_MAX]; /* what was written to give the modes back, and not taken back since */
 	size_t undo_size;
 	bool draining, drained;
-	bool doubled; /* both terminals make carriage returns: one is taken out again */
-	bool ended;   /* the PTY's other side is closed by all */
+	bool held;  /* a return that waits for what follows */
+	bool ended; /* the PTY's other side is closed by all */
 	bool gone;
 };
 
@@ -147,17 +147,24 @@ static void output_write(Proxy *proxy)
 }
 
 /*
- * In the background the terminal keeps its own output modes, and the PTY has the same: each newline got a
- * return and will get another one. Exactly one of them goes, so that what the agent wrote itself stays.
+ * A terminal that keeps its own output modes adds a return to each newline; the PTY did that already. Exactly
+ * one goes, so that what the agent wrote itself stays. more: the stream goes on, so that a return at the end
+ * is likely to be half of such a pair and waits for what follows.
  */
-static void returns_remove(Buffer *buffer)
+static void returns_remove(Proxy *proxy, bool more)
 {
-	size_t n = buffer->begin;
+	Buffer *output = &proxy->output;
+	size_t n = output->begin;
 
-	for (size_t i = buffer->begin; i < buffer->end; i++)
-		if (buffer->bytes[i] != '\r' || i + 1 == buffer->end || buffer->bytes[i + 1] != '\n')
-			buffer->bytes[n++] = buffer->bytes[i];
-	buffer->end = n;
+	for (size_t i = output->begin; i < output->end; i++) {
+		bool last = i + 1 == output->end;
+
+		if (output->bytes[i] == '\r' && (last ? more : output->bytes[i + 1] == '\n'))
+			proxy->held = last;
+		else
+			output->bytes[n++] = output->bytes[i];
+	}
+	output->end = n;
 }
 
 /*
@@ -167,26 +174,31 @@ static void returns_remove(Buffer *buffer)
 static void output_copy(Proxy *proxy)
 {
 	Buffer *output = &proxy->output;
+	ssize_t n = 0;
 
 	output->begin = output->end = 0;
+	if (proxy->held)
+		output->bytes[output->end++] = '\r';
 	for (unsigned i = 0; i < READS_PER_TURN && output->end < output->size; i++) {
-		ssize_t n = buffer_append(output, proxy->master_fd);
+		size_t before = output->end;
 
+		n = buffer_append(output, proxy->master_fd);
 		if (n == -EAGAIN)
 			break;
 		if (n <= 0) {
-			/* EIO: every copy of the agent's side is closed, and all that was written there was
-			 * read. */
+			/* EIO: every copy of the agent's side is closed, and all that was written was read.
+			 */
 			proxy->ended = true;
 			break;
 		}
+		modes_feed(&proxy->modes, output->bytes + before, (size_t)n);
 		/* The echo of a key, not a flood: nothing follows at once, and asking takes time. */
 		if (n < SHORT_READ)
 			break;
 	}
-	modes_feed(&proxy->modes, output->bytes, output->end);
-	if (proxy->doubled)
-		returns_remove(output);
+	proxy->held = false;
+	if (terminal_makes_returns(proxy->terminal))
+		returns_remove(proxy, !proxy->ended && (n < 0 || n >= SHORT_READ));
 	output_write(proxy);
 }
 
@@ -208,8 +220,6 @@ static int on_master(sd_event_source *source, int fd, uint32_t revents, void *us
 		/* May stop us, when we are in the background. */
 		if (!proxy->gone && (!proxy->terminal->changed || proxy->terminal->use == TERMINAL_MIRROR))
 			terminal_claim(proxy->terminal, proxy->master_fd);
-		proxy->doubled = !proxy->terminal->changed &&
-				 terminal_doubles_returns(proxy->terminal, proxy->master_fd);
 		output_copy(proxy);
 		if (proxy->quiet)
 			(void)sd_event_source_set_time_relative(proxy->quiet, QUIET_USEC);
@@ -380,6 +390,15 @@ static void write_now(const Proxy *proxy, const char *bytes, size_t n)
 	}
 }
 
+/* What is left, at a stop and at the end. */
+static void output_flush(Proxy *proxy)
+{
+	Buffer *output = &proxy->output;
+
+	write_now(proxy, output->bytes + output->begin, output->end - output->begin);
+	output->begin = output->end = 0;
+}
+
 /* An agent that goes on in the background may change them again: then they are given back again. */
 static void modes_give_back(Proxy *proxy)
 {
@@ -402,15 +421,12 @@ void proxy_suspend(Proxy *proxy)
 	 * ever: others than the agent may go on writing.
 	 */
 	for (unsigned i = 0; i < SUSPEND_READS && !proxy->gone; i++) {
-		write_now(proxy, proxy->output.bytes + proxy->output.begin,
-			  proxy->output.end - proxy->output.begin);
-		proxy->output.begin = proxy->output.end = 0;
+		output_flush(proxy);
 		if (proxy->ended || poll(&said, 1, SUSPEND_SETTLE_MSEC) <= 0 || !(said.revents & POLLIN))
 			break;
-		if (buffer_read(&proxy->output, proxy->master_fd) <= 0)
-			break;
-		modes_feed(&proxy->modes, proxy->output.bytes, proxy->output.end);
+		output_copy(proxy);
 	}
+	output_flush(proxy);
 
 	modes_give_back(proxy);
 	terminal_release(proxy->terminal, false);
@@ -458,8 +474,9 @@ void proxy_finish(Proxy *proxy)
 {
 	if (proxy->gone)
 		return;
-	write_now(proxy, proxy->output.bytes + proxy->output.begin, proxy->output.end - proxy->output.begin);
-	proxy->output.begin = proxy->output.end = 0;
+	output_flush(proxy);
+	if (proxy->held)
+		write_now(proxy, "\r", 1);
 	modes_give_back(proxy);
 	terminal_release(proxy->terminal, true);
 }

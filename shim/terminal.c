@@ -63,7 +63,6 @@ void terminal_done(Terminal *terminal)
 int terminal_make_pty(const Terminal *terminal, int *ret_master_fd, int *ret_slave_fd)
 {
 	_cleanup_close_ int master_fd = FD_NONE, slave_fd = FD_NONE;
-	struct termios modes = terminal->saved;
 
 	master_fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	if (master_fd < 0 || unlockpt(master_fd) < 0)
@@ -73,13 +72,7 @@ int terminal_make_pty(const Terminal *terminal, int *ret_master_fd, int *ret_sla
 	if (slave_fd < 0)
 		return -errno;
 
-	/*
-	 * While the terminal keeps its own modes it makes carriage returns itself; with the PTY's there would
-	 * be two. The bit is also how terminal_claim() knows that nobody else decided about them.
-	 */
-	if (terminal->use != TERMINAL_OURS)
-		modes.c_oflag &= ~(tcflag_t)ONLCR;
-	if (tcsetattr(master_fd, TCSANOW, &modes) < 0)
+	if (tcsetattr(master_fd, TCSANOW, &terminal->saved) < 0)
 		return -errno;
 	(void)terminal_copy_size(terminal, master_fd);
 
@@ -109,56 +102,42 @@ bool terminal_pty_is_cooked(int master_fd)
 	return tcgetattr(master_fd, &modes) < 0 || (modes.c_lflag & ICANON);
 }
 
-static bool makes_returns(const struct termios *modes)
+bool terminal_makes_returns(const Terminal *terminal)
 {
-	return (modes->c_oflag & OPOST) && (modes->c_oflag & ONLCR);
+	struct termios modes;
+
+	return !terminal->changed && tcgetattr(terminal->out_fd, &modes) == 0 && (modes.c_oflag & OPOST) &&
+	       (modes.c_oflag & ONLCR);
 }
 
-bool terminal_doubles_returns(const Terminal *terminal, int master_fd)
-{
-	struct termios pty;
-
-	return !terminal->changed && makes_returns(&terminal->saved) && tcgetattr(master_fd, &pty) == 0 &&
-	       makes_returns(&pty);
-}
-
-static void modes_apply(Terminal *terminal, bool keep_output)
+static void modes_apply(Terminal *terminal)
 {
 	struct termios raw;
 
-	if (terminal->changed && terminal->keep_output == keep_output)
-		return;
 	/* A shell or stty(1) may have set others since the last time. */
-	if (!terminal->changed && tcgetattr(terminal->in_fd, &terminal->saved) < 0)
+	if (terminal->changed || tcgetattr(terminal->in_fd, &terminal->saved) < 0)
 		return;
 
 	raw = terminal->saved;
 	cfmakeraw(&raw);
-	if (keep_output)
-		raw.c_oflag = terminal->saved.c_oflag;
 	if (tcsetattr(terminal->in_fd, TCSANOW, &raw) < 0)
 		return;
 	terminal->changed = true;
 	terminal->applied = raw;
-	terminal->keep_output = keep_output;
 }
 
 void terminal_claim(Terminal *terminal, int master_fd)
 {
-	struct termios pty;
-
 	switch (terminal->use) {
 	case TERMINAL_OURS:
 		if (terminal_is_foreground(terminal) || !terminal_pty_is_cooked(master_fd))
-			modes_apply(terminal, false);
+			modes_apply(terminal);
 		break;
 	case TERMINAL_MIRROR:
-		if (tcgetattr(master_fd, &pty) < 0)
-			break;
-		if (pty.c_lflag & ICANON)
+		if (terminal_pty_is_cooked(master_fd))
 			terminal_release(terminal, false);
 		else
-			modes_apply(terminal, (pty.c_oflag & OPOST) && !(pty.c_oflag & ONLCR));
+			modes_apply(terminal);
 		break;
 	case TERMINAL_NONE:
 	case TERMINAL_OTHERS:

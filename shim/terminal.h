@@ -20,7 +20,6 @@ typedef struct Terminal {
 	int in_fd, out_fd;      /* ours; FD_NONE without a terminal */
 	bool blocking;          /* they could not be opened anew */
 	bool changed;           /* its modes are not those in saved */
-	bool keep_output;       /* the output modes are the terminal's own while changed */
 	struct termios saved;   /* its own modes, as they were when we changed them last */
 	struct termios applied; /* ours, while changed */
 } Terminal;
@@ -45,8 +44,11 @@ bool terminal_is_gone(const Terminal *terminal);
 /* Is the agent's PTY in line mode? What an agent does to it is what it would have done to the terminal. */
 bool terminal_pty_is_cooked(int master_fd);
 
-/* Do terminal and PTY both put a carriage return before each newline now? */
-bool terminal_doubles_returns(const Terminal *terminal, int master_fd);
+/*
+ * Does the terminal put a carriage return before each newline now? The PTY did so already: what it made has
+ * to be taken out again.
+ */
+bool terminal_makes_returns(const Terminal *terminal);
 
 /*
  * Bring the terminal's modes to what is right for the PTY's. In the background this stops the whole group

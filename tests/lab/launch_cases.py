@@ -130,7 +130,8 @@ def terminal_is_restored(lab):
 @test(needs="bus")
 def keys_interrupt(lab):
     for user in BOTH:
-        script = "trap 'echo caught; exit 9' INT; echo ready; read -r x"
+        # a trap that is set off just before read(2) waits for its end: it has one
+        script = "trap 'echo caught; exit 9' INT; echo ready; while :; do read -r -t 0.2 x; done"
         with lab.terminal([SANDBOX, "shell", "-c", script], user) as terminal:
             terminal.expect("ready")
             terminal.type(b"\x03")
@@ -140,7 +141,8 @@ def keys_interrupt(lab):
             terminal.expect("ready")
             terminal.type(b"\x03")
             equal(terminal.wait(), -signal.SIGINT)
-        with lab.terminal([SANDBOX, "shell", "-c", "echo ready; exec tail -f /dev/null"], user) as terminal:
+        with lab.terminal([SANDBOX, "shell", "-c", "exec sh -c 'echo ready; exec tail -f /dev/null'"], user) as terminal:
+            # not bash's own word: bash ignores SIGQUIT until it has become something else
             terminal.expect("ready")
             terminal.type(b"\x1c")
             equal(terminal.wait(), -signal.SIGQUIT)
