@@ -60,6 +60,7 @@ struct Session {
 	int leader_fd;
 
 	char *error, *problem; /* of a launch that failed */
+	uint64_t kill_at_usec; /* CLOCK_MONOTONIC, after a hang-up; 0 before */
 	bool status_known, delivered;
 	int status; /* as wait(2) encodes it */
 	char **warnings;

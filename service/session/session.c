@@ -126,6 +126,8 @@ void session_fail(Session *session, const char *error, const char *problem)
 
 void session_hang_up(Session *session, uint64_t grace_usec)
 {
+	uint64_t now_usec = 0;
+
 	if (session->phase == PHASE_STARTING) {
 		session_fail(session, CS_ERROR_SESSION_DIED, "the session was ended before its agent ran");
 		return;
@@ -136,7 +138,13 @@ void session_hang_up(Session *session, uint64_t grace_usec)
 		session_end(session);
 		return;
 	}
-	session_deadline(session, MIN_OF(grace_usec, GRACE_MAX_USEC));
+	/* Whoever asks again may shorten the time, never lengthen it. */
+	grace_usec = MIN_OF(grace_usec, GRACE_MAX_USEC);
+	(void)sd_event_now(session->event, CLOCK_MONOTONIC, &now_usec);
+	if (session->kill_at_usec != 0 && session->kill_at_usec <= now_usec + grace_usec)
+		return;
+	session->kill_at_usec = now_usec + grace_usec;
+	session_deadline(session, grace_usec);
 }
 
 static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
