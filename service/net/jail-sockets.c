@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #define IPV6_PATH "/proc/sys/net/ipv6"
+#define IPV4_PATH "/proc/sys/net/ipv4/conf"
 
 void jail_sockets_close(JailSockets *sockets)
 {
@@ -17,11 +18,11 @@ void jail_sockets_close(JailSockets *sockets)
 	sockets->tap_fd = close_fd(sockets->tap_fd);
 }
 
-static bool write_one(const char *path)
+static bool write_setting(const char *path, const char *value)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 
-	return fd >= 0 && write(fd, "1\n", 2) == 2;
+	return fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
 }
 
 /*
@@ -33,8 +34,20 @@ static bool switch_ipv6_off(void)
 {
 	if (access(IPV6_PATH, F_OK) < 0 && errno == ENOENT)
 		return true;
-	return write_one(IPV6_PATH "/conf/default/disable_ipv6") &&
-	       write_one(IPV6_PATH "/conf/all/disable_ipv6") && write_one(IPV6_PATH "/conf/lo/disable_ipv6");
+	return write_setting(IPV6_PATH "/conf/default/disable_ipv6", "1") &&
+	       write_setting(IPV6_PATH "/conf/all/disable_ipv6", "1") &&
+	       write_setting(IPV6_PATH "/conf/lo/disable_ipv6", "1");
+}
+
+/*
+ * A new namespace inherits the host's settings of IPv4 (devconf_inherit_init_net). A host that leaves routes
+ * without carrier aside would make the jail's default route vanish whenever the wire is away. Best effort:
+ * where it cannot be written, the read-back refuses such a jail.
+ */
+static void keep_routes_without_carrier(void)
+{
+	(void)write_setting(IPV4_PATH "/all/ignore_routes_with_linkdown", "0");
+	(void)write_setting(IPV4_PATH "/" ROUTES_JAIL_DEVICE "/ignore_routes_with_linkdown", "0");
 }
 
 int jail_sockets_open(JailSockets *ret, char **ret_problem)
@@ -52,6 +65,7 @@ int jail_sockets_open(JailSockets *ret, char **ret_problem)
 	r = tap_open(&sockets.tap_fd, ret_problem);
 	if (r < 0)
 		return r;
+	keep_routes_without_carrier();
 
 	r = netlink_open(NETLINK_ROUTE, 0, &sockets.route_fd);
 	if (r >= 0)

@@ -3,6 +3,7 @@
 /* The denial as it is shipped: applied, tested by itself, read back; for root and for an ordinary user. */
 
 #include "service/net/monitor.h"
+#include "service/net/neighbour.h"
 #include "service/net/self-test.h"
 #include "service/plan/config.h"
 #include "tests/net/jail.h"
@@ -28,6 +29,26 @@ static double now_msec(void)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
+/* Entries of jail0: the table is shared by all namespaces of the machine, so the self-test must leave none.
+ */
+static unsigned count_neighbours(const Denial *denial)
+{
+	_cleanup_(message_list_done) MessageList list = { 0 };
+	const struct ndmsg body = { 0 };
+	const struct nlmsghdr *header;
+	unsigned found = 0;
+	size_t offset = 0;
+
+	assert_int_equal(netlink_dump(denial->netlink, RTM_GETNEIGH, &body, sizeof(body), &list), 0);
+	while ((header = message_list_next(&list, &offset))) {
+		Neighbour neighbour;
+
+		assert_int_equal(neighbour_decode(header, &neighbour), 0);
+		found += neighbour.device == (uint32_t)denial->jail_index;
+	}
+	return found;
+}
+
 /* With the table as it is: the whole way, as a launch goes it. */
 static void happy(void)
 {
@@ -46,6 +67,7 @@ static void happy(void)
 	if (jail_run(&jail, jail_self_test, NULL, &problem) < 0)
 		fail_msg("%s", problem);
 	tested = now_msec();
+	assert_int_equal(count_neighbours(&denial), 1);
 	if (denial_read_back(&denial, &problem) < 0)
 		fail_msg("%s", problem);
 	read = now_msec();
@@ -140,6 +162,40 @@ static int attach(const Jail *jail, const char *text, char **ret_problem)
 	return attached_fd < 0 || ioctl(attached_fd, TUNSETIFF, &request) < 0 ? -errno : 0;
 }
 
+static int detach_again(const Jail *jail, const char *text, char **ret_problem)
+{
+	attached_fd = close_fd(attached_fd);
+	return 0;
+}
+
+static int attach_anew(const Jail *jail, const char *text, char **ret_problem)
+{
+	attached_fd = close_fd(attached_fd);
+	return attach(jail, text, ret_problem);
+}
+
+/* Pretend to be the kernel: text is the port of the session's watching socket. */
+static int forge(const Jail *jail, const char *text, char **ret_problem)
+{
+	struct {
+		struct nlmsghdr header;
+		struct ifinfomsg link;
+		struct rtattr attribute;
+		char name[8];
+	} message = {
+		.header = { .nlmsg_len = sizeof(message), .nlmsg_type = RTM_DELLINK },
+		.link = { .ifi_index = 2 },
+		.attribute = { .rta_len = RTA_LENGTH(6), .rta_type = IFLA_IFNAME },
+		.name = "jail0",
+	};
+	struct sockaddr_nl to = { .nl_family = AF_NETLINK, .nl_pid = (uint32_t)strtoul(text, NULL, 10) };
+
+	return sendto(jail->sockets.route_fd, &message, sizeof(message), 0, (struct sockaddr *)&to,
+		      sizeof(to)) < 0
+		       ? -errno
+		       : 0;
+}
+
 static int self_test_again(const Jail *jail, const char *text, char **ret_problem)
 {
 	return self_test_run(attached_fd, &jail_routes, ret_problem);
@@ -172,9 +228,30 @@ static void wait_for_wire(const JailSockets *sockets, bool wanted)
 		assert_int_equal(monitor_read(sockets->watch_fd, &up, &changes), 0);
 	}
 	assert_int_equal(monitor_wire_is_up(sockets->route_fd), wanted);
-	print_message("wire %s after %.2f ms\n", wanted ? "up" : "down", now_msec() - start);
 	if (wanted)
 		assert_true(now_msec() - start < 300);
+}
+
+static int flags_of_jail(const Jail *jail, const char *text, char **ret_problem)
+{
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = { .ifr_name = "jail0" };
+
+	return ioctl(fd, SIOCGIFFLAGS, &request) < 0 ? -errno : (unsigned short)request.ifr_flags;
+}
+
+/* Until the kernel's work queue has done its part. */
+static void wait_for_flag(Jail *jail, int flag, bool wanted)
+{
+	while (!!(jail_run(jail, flags_of_jail, NULL, NULL) & flag) != wanted) {
+		struct pollfd p = { .fd = jail->sockets.watch_fd, .events = POLLIN };
+		unsigned changes;
+		bool up;
+
+		if (poll(&p, 1, 5000) <= 0)
+			fail_msg("the flag 0x%x of jail0 does not change", (unsigned)flag);
+		assert_int_equal(monitor_read(p.fd, &up, &changes), 0);
+	}
 }
 
 /* The wire comes and goes; the denial does not notice, and the filter outlives every owner of the descriptor.
@@ -199,13 +276,81 @@ static void test_wire(void **state)
 	if (denial_read_back(&closed.denial, &problem) < 0)
 		fail_msg("without the wire: %s", problem);
 
+	/* Up means that frames pass at once, however often it was down. */
+	for (unsigned i = 0; i < 20; i++) {
+		assert_int_equal(jail_run(&closed.jail, attach, NULL, &problem), 0);
+		wait_for_wire(&closed.jail.sockets, true);
+		if (jail_run(&closed.jail, self_test_again, NULL, &problem) < 0)
+			fail_msg("attached again: %s", problem);
+		/* The kernel takes the device's queue away when it notices, and must give it back. */
+		if (i == 0) {
+			assert_int_equal(jail_run(&closed.jail, detach_again, NULL, &problem), 0);
+			wait_for_flag(&closed.jail, IFF_RUNNING, false);
+			continue;
+		}
+		/* Every second time another comes before the kernel's work queue has seen that one went. */
+		assert_int_equal(jail_run(&closed.jail, i % 2 ? attach_anew : detach_again, NULL, &problem),
+				 0);
+		wait_for_wire(&closed.jail.sockets, i % 2);
+		if (i % 2)
+			assert_int_equal(jail_run(&closed.jail, detach_again, NULL, &problem), 0);
+	}
 	assert_int_equal(jail_run(&closed.jail, attach, NULL, &problem), 0);
 	wait_for_wire(&closed.jail.sockets, true);
-	if (jail_run(&closed.jail, self_test_again, NULL, &problem) < 0)
-		fail_msg("attached again: %s", problem);
 	if (denial_read_back(&closed.denial, &problem) < 0)
 		fail_msg("with the wire again: %s", problem);
 
+	end_network(&closed);
+}
+
+static int ignore_without_carrier(const Jail *jail, const char *text, char **ret_problem)
+{
+	_cleanup_close_ int fd =
+		open("/proc/sys/net/ipv4/conf/jail0/ignore_routes_with_linkdown", O_RDWR | O_CLOEXEC);
+	char found = '?';
+
+	/* as it was made, whatever the host has */
+	if (fd < 0 || read(fd, &found, 1) != 1 || found != '0' || pwrite(fd, "1", 1, 0) != 1)
+		return -EIO;
+	return detach(jail, text, ret_problem);
+}
+
+/* Routes that count for nothing while the wire is away: the setting is not inherited, and refused where it
+ * is. */
+static void test_routes_without_carrier(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	Closed closed;
+
+	close_network(&closed);
+	closed.jail.sockets.tap_fd = close_fd(closed.jail.sockets.tap_fd);
+	assert_int_equal(jail_run(&closed.jail, ignore_without_carrier, NULL, &problem), 0);
+	wait_for_flag(&closed.jail, IFF_RUNNING, false);
+	assert_int_equal(denial_read_back(&closed.denial, &problem), -EREMCHG);
+	assert_non_null(problem);
+	end_network(&closed);
+}
+
+/* Only the kernel is believed. */
+static void test_forged_events(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	struct sockaddr_nl local;
+	socklen_t length = sizeof(local);
+	unsigned changes = 0;
+	bool up = false;
+	char port[16];
+	Closed closed;
+
+	close_network(&closed);
+	assert_int_equal(monitor_read(closed.jail.sockets.watch_fd, &up, &changes), 0);
+	assert_true(up);
+	assert_int_equal(getsockname(closed.jail.sockets.watch_fd, (struct sockaddr *)&local, &length), 0);
+	snprintf(port, sizeof(port), "%u", local.nl_pid);
+	assert_int_equal(jail_run(&closed.jail, forge, port, &problem), 0);
+	assert_int_equal(monitor_read(closed.jail.sockets.watch_fd, &up, &changes), 0);
+	assert_int_equal(changes, 0);
+	assert_true(up);
 	end_network(&closed);
 }
 
@@ -349,11 +494,18 @@ static void test_wrong_sockets(void **state)
 static int run(const char *user)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_happy),          cmocka_unit_test(test_many_rows),
-		cmocka_unit_test(test_made_table),     cmocka_unit_test(test_wire),
-		cmocka_unit_test(test_device_gone),    cmocka_unit_test(test_lost_events),
-		cmocka_unit_test(test_soft_failure),   cmocka_unit_test(test_hard_failure),
-		cmocka_unit_test(test_unsound_tables), cmocka_unit_test(test_wrong_sockets),
+		cmocka_unit_test(test_happy),
+		cmocka_unit_test(test_many_rows),
+		cmocka_unit_test(test_made_table),
+		cmocka_unit_test(test_wire),
+		cmocka_unit_test(test_device_gone),
+		cmocka_unit_test(test_forged_events),
+		cmocka_unit_test(test_routes_without_carrier),
+		cmocka_unit_test(test_lost_events),
+		cmocka_unit_test(test_soft_failure),
+		cmocka_unit_test(test_hard_failure),
+		cmocka_unit_test(test_unsound_tables),
+		cmocka_unit_test(test_wrong_sockets),
 	};
 
 	return cmocka_run_group_tests_name(user, tests, NULL, NULL);

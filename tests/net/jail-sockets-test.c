@@ -3,6 +3,7 @@
 /* What a machine may lack: each reason why there is no tap has its own sentence; IPv6 that cannot be switched
  * off. */
 
+#include "service/net/address.h"
 #include "tests/net/jail.h"
 
 #include <sched.h>
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -76,6 +78,26 @@ static void test_machines(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* IPv6 addresses of jail0: it is told to make none. */
+static unsigned count_generated(const Denial *denial)
+{
+	_cleanup_(message_list_done) MessageList list = { 0 };
+	const struct ifaddrmsg body = { .ifa_family = AF_INET6 };
+	const struct nlmsghdr *header;
+	unsigned found = 0;
+	size_t offset = 0;
+
+	if (netlink_dump(denial->netlink, RTM_GETADDR, &body, sizeof(body), &list) < 0)
+		return UINT32_MAX;
+	while ((header = message_list_next(&list, &offset))) {
+		Address address;
+
+		if (address_decode(header, &address) < 0 || address.device == (uint32_t)denial->jail_index)
+			found++;
+	}
+	return found;
+}
+
 /* In a child, as in a container: /proc/sys cannot be written. Return: 0 when the whole denial holds all the
  * same. */
 static int try_read_only_sysctl(void)
@@ -98,6 +120,8 @@ static int try_read_only_sysctl(void)
 	}
 	if (jail.sockets.ipv6_off)
 		return 2;
+	if (count_generated(&denial) != 0)
+		return 4;
 	/* Held against a jail without IPv6, the same namespace differs. */
 	denial.ipv6_off = true;
 	if (denial_read_back(&denial, &problem) != -EREMCHG || !strstr(problem, "IPv6"))
