@@ -162,6 +162,13 @@ def killed_wire(lab):
     del reach
 
 
+def adopted(lab, wanted):
+    """The rows of ListSessions if they are the wanted ones; the ids are right from the first answer on."""
+    rows = answer(lab.call("ListSessions", user=ALICE))[0]
+    equal([row[:5] for row in rows], [row[:5] for row in wanted])
+    return rows if [row[:5] + row[7:] for row in rows] == wanted else None
+
+
 @test(60, needs="bus")
 def sessions_outlive_the_service(lab):
     """kill -9 of the service, and its orderly end: the session is adopted with its id and still reports its exit."""
@@ -169,9 +176,8 @@ def sessions_outlive_the_service(lab):
         with Held(lab) as held:
             lab.stop_service(number)
             equal(held.process.poll(), None, "the session lives")
-            rows = answer(lab.call("ListSessions", user=ALICE))[0]
-            equal([row[:5] + row[7:] for row in rows], [[held.id, held.path, "shell", "alice", 4001, "running"]],
-                  f"after signal {number}")
+            wanted = [[held.id, held.path, "shell", "alice", 4001, "running"]]
+            rows = wait_for(lambda held=held, wanted=wanted: adopted(lab, wanted), f"it is known again after signal {number}")
             equal(bytes(rows[0][5]).decode(), lab.workspace(ALICE))
             equal(answer(lab.call("ListSessions", user=ROOT))[0][0][0], held.id)
             equal(held.end(), 3, "its exit arrives")
