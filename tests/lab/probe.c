@@ -341,19 +341,17 @@ static int show_environment(void)
 
 static int show_terminals(const char *path)
 {
-	const char *found[3];
-	/* Before the file is opened, which would take the number of one that is closed. */
+	const char *what[3];
+
 	for (int fd = 0; fd < 3; fd++)
-		found[fd] = fcntl(fd, F_GETFD) < 0 ? "closed" : isatty(fd) ? "tty" : "no";
+		what[fd] = fcntl(fd, F_GETFD) < 0 ? "closed" : isatty(fd) ? "tty" : "no";
+	int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
 	FILE *f = fopen(path, "we");
 	if (!f)
 		return 1;
 	for (int fd = 0; fd < 3; fd++)
-		fprintf(f, "%d=%s\n", fd, found[fd]);
-	int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-	fprintf(f, "tty=%s\n", fd >= 0 ? "yes" : "no");
-	fprintf(f, "leader=%d group=%d self=%d\n", (int)getsid(0), fd >= 0 ? (int)tcgetpgrp(fd) : -1,
-		(int)getpgrp());
+		fprintf(f, "%d=%s\n", fd, what[fd]);
+	fprintf(f, "tty=%s\n", tty >= 0 ? "yes" : "no");
 	return fclose(f) ? 1 : 0;
 }
 
@@ -472,6 +470,7 @@ static int note_signals(const char *path)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	int fd = signalfd(-1, &all, SFD_CLOEXEC), count = 0;
+	bool terminal = isatty(0);
 	FILE *notes = path ? fopen(path, "we") : NULL;
 	struct pollfd polls[2] = { { .fd = 0, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
 
@@ -491,16 +490,15 @@ static int note_signals(const char *path)
 			fprintf(notes, "%u\n", info.ssi_signo);
 			(void)fflush(notes);
 			dprintf(1, "got %u\n", info.ssi_signo);
-			if (polls[0].fd < 0)
+			if (terminal && info.ssi_signo == SIGHUP)
 				return count;
 			continue;
 		}
 		char c;
 		if (polls[0].revents && read(0, &c, 1) <= 0) {
-			/* A terminal is dead before its hang-up is told: there the signal is still to come.
-			 */
-			if (path && (count > 0 || !(polls[0].revents & POLLERR)))
+			if (path && !terminal)
 				return count;
+			/* the end of a terminal and the signal that says so come in any order */
 			polls[0].fd = -1;
 		}
 	}
