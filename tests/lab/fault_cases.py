@@ -45,7 +45,7 @@ class Leavings:
         new = [f"process {pid}: {text}" for pid, text in now.items()
                if pid not in self.processes and pid not in but and "claude-sandboxd" not in text]
         found += new
-        found += [f"namespace {name} of {owner}" for name, owner in namespaces().items() if name not in self.namespaces]
+        found += [f"namespace {name} of {owner} ({now.get(owner)})" for name, owner in namespaces().items() if name not in self.namespaces]
         found += [f"cgroup {name}" for name in cgroups() - self.cgroups]
         found += [f"file {name}" for name in self.listing("/run/claude-sandbox") if name not in self.run]
         if self.read_mounts() != self.mounts:
