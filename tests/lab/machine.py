@@ -266,7 +266,7 @@ def _install(directory):
     if not os.path.exists("/etc/claude-gitconfig"):
         write("/etc/claude-gitconfig", "")
     os.makedirs(TOOLS, exist_ok=True)
-    for folder in ("lab", "daemon"):
+    for folder in ("lab", "daemon", "bench"):
         tools = os.path.join(directory, "tests", folder)
         for name in os.listdir(tools) if os.path.isdir(tools) else ():
             path = os.path.join(tools, name)

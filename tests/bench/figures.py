@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""The measurements: each a function that yields Figures. What is compared alternates within one run."""
+
+import os
+import select
+import subprocess
+
+import machine
+from case import CLAUDE, equal, holds, processes, wait_for
+from table import Figure, median, quantile
+
+AGENT = machine.TOOLS + "/bench-agent"
+FLOOR = machine.TOOLS + "/bench-floor"
+PLAN_DUMP = machine.TOOLS + "/bench-plan-dump"
+ROUNDS = machine.TOOLS + "/bench-rounds"
+STREAM = machine.TOOLS + "/bench-stream"
+CALLS = machine.TOOLS + "/bench-calls"
+SCRIPT = "/usr/bin/script"
+PLAN = "/srv/bench-plan"                # readable by everybody, hidden from nobody
+
+AT_ONCE = 20
+LINE_BYTES = 80                         # agent.c
+THROUGHPUT_ROUNDS = 5
+MEMORY_SESSIONS = 10
+QUIET_SECONDS = 5
+MILLISECOND = 1e6
+MEBIBYTE = 1 << 20
+
+
+class Bench:
+    def __init__(self, lab, user, options):
+        self.lab = lab
+        self.user = user
+        self.rounds = options.rounds
+        self.megabytes = options.megabytes
+        self.keys = options.keys
+        self.sessions = options.sessions
+
+    def prepare(self):
+        """An agent, and a workspace that is a repository, as most are."""
+        self.lab.install_agent(self.user, "claude", AGENT)
+        workspace = self.lab.workspace(self.user)
+        self.lab.run(["/usr/bin/git", "init", "-q", workspace], self.user).ok()
+        # the first launch starts the service and makes the places that outlive sessions
+        self.lab.run([CLAUDE], self.user).ok()
+        self.lab.run([CLAUDE], self.user).ok()
+        dump = self.lab.run([PLAN_DUMP, "claude"], self.user).ok()
+        machine.write(PLAN, dump.out)
+
+    def measure(self, *command, limit=250):
+        """Return: a list of the integers in each line that the tool printed."""
+        result = self.lab.run([str(word) for word in command], self.user, limit=limit).ok()
+        return [[int(word) for word in line.split()] for line in result.out.splitlines()]
+
+    def compare(self, *command):
+        """Return: the values of the first and of the second command."""
+        rows = self.measure(*command)
+        return tuple([value for index, value in rows if index == which] for which in (0, 1))
+
+
+def launch(bench):
+    """An agent that ends at once, against the least that the same jail can cost."""
+    jailed, floor = bench.compare(ROUNDS, "each", bench.rounds, CLAUDE, "--", FLOOR, PLAN, AGENT)
+    base = median(floor) / MILLISECOND
+    yield Figure("launch", "ms", median(jailed) / MILLISECOND, len(jailed), base, "floor", ("ratio", "<=", 1.3))
+    yield Figure("launch p95", "ms", quantile(jailed, 0.95) / MILLISECOND, len(jailed),
+                 quantile(floor, 0.95) / MILLISECOND, "floor p95")
+    on_terminal, floor = bench.compare(ROUNDS, "each", bench.rounds, "tty", CLAUDE, "--", "tty", FLOOR, PLAN, AGENT)
+    yield Figure("launch on a terminal", "ms", median(on_terminal) / MILLISECOND, len(on_terminal),
+                 median(floor) / MILLISECOND, "floor")
+
+
+def at_once(bench):
+    """Twenty at once, against their own median and against one alone."""
+    values = []
+    while len(values) < max(bench.rounds, AT_ONCE):
+        values += [value for _, value in bench.measure(ROUNDS, "once", AT_ONCE, CLAUDE)]
+    alone = [value for _, value in bench.measure(ROUNDS, "each", bench.rounds, CLAUDE)]
+    late = quantile(values, 0.95) / MILLISECOND
+    yield Figure(f"{AT_ONCE} at once, p95", "ms", late, len(values), median(values) / MILLISECOND, "their median",
+                 ("ratio", "<=", 3))
+    yield Figure(f"{AT_ONCE} at once, p95 to one", "ms", late, len(values), median(alone) / MILLISECOND, "one alone")
+
+
+def throughput(bench):
+    """Lines that the agent writes to its terminal, against script(1)."""
+    size = bench.megabytes * 1000 * 1000
+    sent = size + size // LINE_BYTES    # the PTY makes a carriage return for each line
+    speeds = {"launch": [], "script": []}
+    for _ in range(THROUGHPUT_ROUNDS):
+        for name, command in (("launch", [CLAUDE, "lines", size]),
+                              ("script", [SCRIPT, "-q", "-c", f"{AGENT} lines {size}", "/dev/null"])):
+            (received, nsec), = bench.measure(STREAM, "drain", *command)
+            equal(received, sent, f"bytes through {name}")
+            speeds[name].append(size / nsec * 1e9 / 1e6)
+    yield Figure("terminal throughput", "MB/s", median(speeds["launch"]), len(speeds["launch"]),
+                 median(speeds["script"]), "script", ("ratio", ">=", 1.0))
+
+
+def echo(bench):
+    """One key and its echo, against a bare PTY."""
+    jailed, bare = bench.compare(STREAM, "keys", bench.keys, CLAUDE, "echo", "--", AGENT, "echo")
+    for name, share, target in (("p50", 0.5, None), ("p99", 0.99, ("ratio", "<=", 1.5))):
+        yield Figure(f"key echoed, {name}", "us", quantile(jailed, share) / 1000, len(jailed),
+                     quantile(bare, share) / 1000, "bare PTY", target)
+
+
+def pss(pid):
+    """Return: kibibytes."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+
+
+def programs(name):
+    """Pids of an installed program of ours."""
+    found = []
+    for pid in processes():
+        try:
+            if os.readlink(f"/proc/{pid}/exe") == f"/usr/libexec/claude-sandbox/{name}":
+                found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+def memory(bench):
+    """An idle session's own processes."""
+    terminals = []
+    try:
+        for _ in range(MEMORY_SESSIONS):
+            terminals.append(bench.lab.terminal([CLAUDE, "idle"], bench.user))
+            terminals[-1].expect("ready")
+        totals = {}
+        for name in ("launch", "session", "init"):
+            pids = programs(name)
+            equal(len(pids), MEMORY_SESSIONS, f"processes of {name}")
+            totals[name] = sum(pss(pid) for pid in pids) / 1024 / MEMORY_SESSIONS
+    finally:
+        for terminal in terminals:
+            terminal.close()
+    yield Figure("memory of a session (mean)", "MiB", sum(totals.values()), MEMORY_SESSIONS,
+                 target=("value", "<=", 4))
+    for name, value in totals.items():
+        yield Figure(f"  of it, {name} (mean)", "MiB", value, MEMORY_SESSIONS)
+    wait_for(lambda: not bench.lab.sessions(), "the sessions of the measurement end", 30)
+
+
+def switches(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return sum(int(line.split()[1]) for line in f if "ctxt_switches" in line)
+
+
+def resident(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
+
+
+def service(bench):
+    """The service beside many idle sessions."""
+    running = []
+    if bench.sessions > 60:
+        bench.lab.configure(f"max-sessions = {bench.sessions + 4}\n")
+    try:
+        for _ in range(bench.sessions):
+            process = bench.lab.start([CLAUDE, "idle"], bench.user, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            running.append(process)
+            holds(select.select([process.stdout], [], [], 20)[0] and process.stdout.readline() == b"ready\n",
+                  "an idle session starts")
+        pid = bench.lab.service_pid()
+        times = [row[0] for row in bench.measure(CALLS, 100)]
+        listed = bench.lab.call("ListSessions").ok().out.count(b"running")
+        equal(listed, bench.sessions, "sessions that are listed")
+        memory_now = resident(pid) / 1024
+        before = switches(pid)
+        pidfd = os.pidfd_open(pid)
+        ended = select.select([pidfd], [], [], QUIET_SECONDS)[0]
+        os.close(pidfd)
+        holds(not ended, "the service goes on")
+        woken = (switches(pid) - before) / QUIET_SECONDS
+    finally:
+        for process in running:
+            process.stdin.close()
+        for process in running:
+            process.wait(30)
+            process.stdout.close()
+    beside = f"service with {bench.sessions} sessions"
+    yield Figure(f"{beside}, RSS", "MiB", memory_now, 1, target=("value", "<=", 16))
+    yield Figure(f"{beside}, wake-ups", "1/s", woken, 1, target=("value", "<=", 0))
+    yield Figure(f"{beside}, ListSessions", "ms", median(times) / MILLISECOND, len(times), target=("value", "<=", 5))
+    wait_for(lambda: not bench.lab.sessions(), "the sessions of the measurement end", 30)
+
+
+def size(_bench):
+    """What the installation puts on the disk; names of one file count once."""
+    seen = {}
+    for path in machine.installed():
+        stat = os.lstat(path)
+        seen[stat.st_dev, stat.st_ino] = stat.st_size
+    yield Figure("installed size", "MB", sum(seen.values()) / 1e6, 1, target=("value", "<=", 4))
+
+
+FIGURES = {function.__name__.replace("_", "-"): function
+           for function in (launch, at_once, throughput, echo, memory, service, size)}
