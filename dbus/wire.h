@@ -59,5 +59,5 @@ int wire_read_vector(sd_bus_message *m, size_t max_strings, size_t *budget, char
  * WIRE_VALUE_WEIGHT for each value. Stops as soon as limit is passed. The message is left rewound.
  * Return: the weight, at most limit + 1; -EBADMSG for a message that cannot be read; -ENOMEM.
  */
-#define WIRE_VALUE_WEIGHT 8u
+#define WIRE_VALUE_WEIGHT 32u
 ssize_t wire_weigh(sd_bus_message *m, size_t limit);

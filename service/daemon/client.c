@@ -5,8 +5,6 @@
 #include <signal.h>
 #include <time.h>
 
-#include "dbus/names.h"
-#include "dbus/wire.h"
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
 
@@ -80,6 +78,15 @@ Client *clients_first(Clients *clients)
 bool clients_hold(const Clients *clients)
 {
 	return clients->n_held > 0;
+}
+
+size_t clients_subscribed(const Clients *clients, uid_t uid)
+{
+	size_t n = 0;
+
+	for (const Client *c = clients->first; c; c = c->next)
+		n += c->known && c->subscribed && c->uid == uid;
+	return n;
 }
 
 Client *client_of(Clients *clients, sd_bus_message *m)
@@ -307,10 +314,19 @@ static int client_add(Clients *clients, const char *name, Client **ret)
 	return 0;
 }
 
+/* Weighing costs time too, so only who carries arguments may be heavy. */
+static size_t weight_limit(sd_bus_message *m)
+{
+	return sd_bus_message_is_method_call(m, CS_MANAGER_INTERFACE, CS_MEMBER_LAUNCH)
+		       ? CLIENT_LAUNCH_BYTES_MAX
+		       : CLIENT_MESSAGE_BYTES_MAX;
+}
+
 static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 {
 	Clients *clients = userdata;
 	const char *sender = sd_bus_message_get_sender(m);
+	size_t limit;
 	ssize_t weight;
 	Client *client;
 	int r;
@@ -324,15 +340,16 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 		return 0;
 	}
 
-	weight = wire_weigh(m, CLIENT_MESSAGE_BYTES_MAX);
+	limit = weight_limit(m);
+	weight = wire_weigh(m, limit);
 	if (weight < 0)
 		return sd_bus_reply_method_errorf(m, CS_ERROR_BAD_REQUEST, "The message cannot be read.");
-	if (weight > CLIENT_MESSAGE_BYTES_MAX)
+	if ((size_t)weight > limit)
 		return sd_bus_reply_method_errorf(
 			m, CS_ERROR_LIMITS_EXCEEDED,
-			"The message is too long; arguments and environment together may "
-			"have %u bytes.",
-			CS_REQUEST_BYTES_MAX);
+			"The message is too long. Launch may carry %u bytes of arguments "
+			"and environment in %u strings, other calls %u bytes in all.",
+			CS_REQUEST_BYTES_MAX, CS_REQUEST_STRINGS_MAX, CLIENT_MESSAGE_BYTES_MAX);
 	if (client && client->known && !client->held)
 		return 0;
 

@@ -14,12 +14,20 @@
 #include <systemd/sd-bus.h>
 
 #include "dbus/base.h"
+#include "dbus/names.h"
+#include "dbus/wire.h"
 
 #define CLIENT_HELD_MAX 32u              /* messages of one unknown sender */
 #define CLIENT_HELD_BYTES_MAX (6u << 20) /* their weight, see wire_weigh() */
 #define CLIENTS_HELD_MAX 512u            /* messages of all unknown senders */
 #define CLIENTS_HELD_BYTES_MAX (32u << 20)
-#define CLIENT_MESSAGE_BYTES_MAX (3u << 20) /* weight of any message: Launch's own bound and its frame */
+/*
+ * The weight of one message: of Launch, its bytes and strings and a frame; of any other, what an option or an
+ * address may need.
+ */
+#define CLIENT_LAUNCH_BYTES_MAX \
+	(CS_REQUEST_BYTES_MAX + CS_REQUEST_STRINGS_MAX * WIRE_VALUE_WEIGHT + (256u << 10))
+#define CLIENT_MESSAGE_BYTES_MAX (64u << 10)
 
 typedef struct Clients Clients;
 
@@ -61,6 +69,8 @@ DEFINE_CLEANUP(Clients, clients_free)
 Client *clients_first(Clients *clients);
 /* Does a message of anybody wait for its sender's credentials? */
 bool clients_hold(const Clients *clients);
+/* How many of this user have subscribed. */
+size_t clients_subscribed(const Clients *clients, uid_t uid);
 /* The known client that sent m, or NULL. m may be NULL. */
 Client *client_of(Clients *clients, sd_bus_message *m);
 

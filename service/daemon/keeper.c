@@ -11,6 +11,8 @@
 
 /* After its link has ended, and beyond the grace that it was given. */
 #define LATE_USEC (2 * USEC_PER_SEC)
+/* Between two signals about one session. */
+#define QUIET_USEC (100 * USEC_PER_MSEC)
 #define WARNINGS_MAX 256u
 #define POSTURE_MAX 64u
 
@@ -21,12 +23,46 @@ struct Keeper {
 	const KeeperEvents *events;
 	void *userdata;
 	LinkClient *link;
-	sd_event_source *process, *kill_timer;
+	sd_event_source *process, *kill_timer, *quiet;
+	unsigned changes; /* not told yet */
 	LinkTable asking; /* LINK_TABLE_MAX: nothing */
 	bool ask_again, told, silent;
 };
 
 static void refresh(Keeper *keeper);
+
+static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata);
+
+static void tell(Keeper *keeper)
+{
+	unsigned changes = keeper->changes;
+
+	keeper->changes = 0;
+	keeper->events->changed(keeper->userdata, keeper->session, changes);
+}
+
+/*
+ * The first change is told at once, the next ones together: each goes to every subscriber, and a session may
+ * change its state as often as it likes.
+ */
+static void note(Keeper *keeper, unsigned changes)
+{
+	keeper->changes |= changes;
+	if (keeper->changes == 0 || keeper->quiet)
+		return;
+	tell(keeper);
+	(void)sd_event_add_time_relative(keeper->event, &keeper->quiet, CLOCK_MONOTONIC, QUIET_USEC,
+					 20 * USEC_PER_MSEC, on_quiet, keeper);
+}
+
+static int on_quiet(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	Keeper *keeper = userdata;
+
+	keeper->quiet = sd_event_source_disable_unref(keeper->quiet);
+	note(keeper, 0);
+	return 0;
+}
 
 static bool cells_equal(const LinkCells *a, const LinkCells *b)
 {
@@ -70,8 +106,7 @@ static void on_table(void *userdata, int result, LinkCells *cells)
 		refresh(keeper);
 	}
 	if (changed)
-		keeper->events->changed(keeper->userdata, session,
-					table == LINK_TABLE_WARNINGS ? KEEPER_WARNINGS : KEEPER_POSTURE);
+		note(keeper, table == LINK_TABLE_WARNINGS ? KEEPER_WARNINGS : KEEPER_POSTURE);
 }
 
 /* Warnings, then Posture; once more when something was said meanwhile. */
@@ -143,8 +178,7 @@ static void on_message(void *userdata, const LinkMessage *m)
 	default:
 		return;
 	}
-	if (changes)
-		keeper->events->changed(keeper->userdata, session, changes);
+	note(keeper, changes);
 }
 
 static int on_kill_time(sd_event_source *source, uint64_t usec, void *userdata)
@@ -207,8 +241,10 @@ static int on_process(sd_event_source *source, int fd, uint32_t revents, void *u
 		log_line("the directory of session %s cannot be removed: %s", session->id, strerror(-r));
 	if (session->state != SESSION_ENDING) {
 		session->state = SESSION_ENDING;
-		keeper->events->changed(keeper->userdata, session, KEEPER_STATE);
+		keeper->changes |= KEEPER_STATE;
 	}
+	if (keeper->changes)
+		tell(keeper);
 	keeper->events->ended(keeper->userdata, session);
 	return 0;
 }
@@ -248,6 +284,7 @@ Keeper *keeper_free(Keeper *keeper)
 	link_client_free(keeper->link);
 	sd_event_source_disable_unref(keeper->process);
 	sd_event_source_disable_unref(keeper->kill_timer);
+	sd_event_source_disable_unref(keeper->quiet);
 	sd_event_unref(keeper->event);
 	if (keeper->session->keeper == keeper)
 		keeper->session->keeper = NULL;

@@ -14,7 +14,7 @@
 #include "service/link/link.h"
 
 /* Packets of one session in a second; more have to wait. */
-#define LINK_CLIENT_PACKETS_MAX 200u
+#define LINK_CLIENT_PACKETS_MAX 64u
 /* Of one whole table. */
 #define LINK_CLIENT_TABLE_BYTES_MAX (1u << 20)
 

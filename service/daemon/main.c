@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "dbus/names.h"
@@ -13,6 +14,7 @@
 
 static int prepare_process(void)
 {
+	struct rlimit files;
 	sigset_t mask;
 	int fd;
 
@@ -29,6 +31,11 @@ static int prepare_process(void)
 	if (chdir("/") < 0)
 		return -errno;
 	signal(SIGPIPE, SIG_IGN);
+	/* Callers pass descriptors, and a message whose descriptors find no room would cost us the bus. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGINT);

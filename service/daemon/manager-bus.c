@@ -10,6 +10,7 @@
 
 /* Of one cell of a table about the configuration: a path is the longest that it holds. */
 #define CELL_MAX (2 * CS_PATH_BYTES_MAX)
+#define SUBSCRIBERS_OF_USER_MAX 16u
 
 typedef int (*MemberFunction)(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
 			      sd_bus_error *reterr);
@@ -21,7 +22,8 @@ int manager_bus_admit(Manager *manager, sd_bus_message *m, Client **ret_client, 
 	Client *client = client_of(manager->clients, m);
 
 	manager_touch(manager);
-	if (manager->stopping)
+	/* What begins nothing is still answered: its sender cannot know. */
+	if (manager->stopping && entry->rule != AUTH_OPEN)
 		return sd_bus_error_setf(reterr, CS_ERROR_SHUTTING_DOWN,
 					 "The service is stopping; try again.");
 	if (!client)
@@ -177,6 +179,12 @@ static int on_list_sessions(Manager *manager, Client *client, sd_bus_message *m,
 static int on_subscribe(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
 			sd_bus_error *reterr)
 {
+	/* Each change of each session goes to each of them. */
+	if (!client->subscribed &&
+	    clients_subscribed(manager->clients, client->uid) >= SUBSCRIBERS_OF_USER_MAX)
+		return sd_bus_error_setf(reterr, CS_ERROR_LIMITS_EXCEEDED,
+					 "%u connections of yours have subscribed already; close one.",
+					 SUBSCRIBERS_OF_USER_MAX);
 	client->subscribed = true;
 	return sd_bus_reply_method_return(m, NULL);
 }

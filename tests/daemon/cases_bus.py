@@ -92,8 +92,10 @@ def own_sessions_only(machine, watch):
         root.manager("StopSession", "sa{sv}", session, {})
         watchers[0].expect("SessionRemoved")
         watchers[USER].expect("SessionRemoved")
+        other.launch(b"exit")
+        watchers[OTHER].expect("SessionRemoved")
         lines = {uid: w.close() for uid, w in watchers.items()}
-        assert lines[OTHER] == ["ready"], lines[OTHER]
+        assert not any(session in line for line in lines[OTHER]), lines[OTHER]
         assert silent.close() == ["ready"], silent.lines
         for uid in (0, USER):
             assert f"SessionAdded {PATH} {session} 0" in lines[uid], lines[uid]
@@ -108,6 +110,41 @@ def unsubscribed(machine, watch):
         user.manager("Subscribe")
         user.manager("Unsubscribe")
         user.launch(b"exit")
+
+
+@case
+def subscribers_are_counted(machine, watch):
+    """One user cannot make the service speak to hundreds of connections."""
+    watchers = [Watch(watch, USER) for _ in range(16)]
+    with Caller(USER) as user, Caller(OTHER) as other:
+        refused("LimitsExceeded", "subscribed already", user.manager, "Subscribe")
+        other.manager("Subscribe")
+        watchers.pop().close()
+        wait_for(lambda: subscribed(user), "room for another one")
+        for watcher in watchers:
+            watcher.close()
+
+
+def subscribed(user):
+    try:
+        user.manager("Subscribe")
+        return True
+    except Error:
+        return False
+
+
+@case
+def changes_are_told_together(machine, watch):
+    """A session that changes its state without end does not make the service speak without end."""
+    with Caller(USER) as user:
+        watcher = Watch(watch, USER)
+        session, _, _ = user.launch(b"flood")
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            watcher.read(end - time.monotonic())
+        user.manager("StopSession", "sa{sv}", session, {"grace": 0})
+        changes = [line for line in watcher.close() if line.startswith("StateChanged")]
+        assert 2 <= len(changes) <= 20, changes
 
 
 @case

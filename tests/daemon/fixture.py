@@ -408,7 +408,8 @@ class Watch:
                 raise AssertionError(f"no signal '{text}' among {self.lines}")
 
     def close(self):
-        self.process.stdin.close()
+        # Callers have a copy of the other end of its standard input, so it has no end while they live.
+        self.process.kill()
         self.process.wait()
         while self.read(0):
             pass
