@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -22,6 +23,8 @@
  *   - root's sessions get no user namespace: an overlay mounted in one copies set-id files up without any
  * call that carries a mode. clone3(2) keeps its flags in memory: ENOSYS there, and libc falls back to
  * clone(2);
+ *   - sockets of the families that the network namespace holds, and of no other: AF_VSOCK, for one, reaches
+ * the hypervisor from any namespace. socketcall(2), the 32-bit x86 way, keeps the family in memory: ENOSYS;
  *   - TIOCSTI and TIOCLINUX type into a terminal or paste into a console;
  *   - every architecture whose programs the kernel runs has the same rules; a call of another one kills.
  *
@@ -75,6 +78,10 @@ static const ModeRule MODE_RULES[] = {
 static const int UNSEEN_CALLS[] = { SCMP_SYS(openat2), SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter),
 				    SCMP_SYS(io_uring_register) };
 
+/* Names, IPv4, IPv6 (which is off, and is refused as natively without it) and netlink, which libc itself
+ * uses. */
+static const int FAMILIES[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
+
 static scmp_filter_ctx context_free(scmp_filter_ctx context)
 {
 	seccomp_release(context);
@@ -118,6 +125,39 @@ static int add_ioctl_rule(scmp_filter_ctx context, unsigned request)
 {
 	return seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
 				SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request));
+}
+
+static bool family_is_held(int family)
+{
+	for (size_t i = 0; i < ELEMENTSOF(FAMILIES); i++)
+		if (FAMILIES[i] == family)
+			return true;
+	return false;
+}
+
+/* The kernel reads a family as 32 bits; one with more above them is no family of ours either. */
+static int add_family_rules(scmp_filter_ctx context)
+{
+	static const int calls[] = { SCMP_SYS(socket), SCMP_SYS(socketpair) };
+	int last = 0, r;
+
+	for (size_t i = 0; i < ELEMENTSOF(FAMILIES); i++)
+		last = MAX_OF(last, FAMILIES[i]);
+	for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
+		for (int family = 0; family < last; family++) {
+			if (family_is_held(family))
+				continue;
+			r = seccomp_rule_add(context, SCMP_ACT_ERRNO(EAFNOSUPPORT), calls[i], 1,
+					     SCMP_CMP(0, SCMP_CMP_MASKED_EQ, 0xffffffffu, (unsigned)family));
+			if (r < 0)
+				return r;
+		}
+		r = seccomp_rule_add(context, SCMP_ACT_ERRNO(EAFNOSUPPORT), calls[i], 1,
+				     SCMP_CMP(0, SCMP_CMP_GT, (unsigned)last));
+		if (r < 0)
+			return r;
+	}
+	return seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(socketcall), 0);
 }
 
 static int add_namespace_rules(scmp_filter_ctx context)
@@ -176,6 +216,9 @@ static int load_named(bool forbid_namespaces)
 	if (r < 0)
 		return r;
 	r = add_ioctl_rule(context, TIOCLINUX);
+	if (r < 0)
+		return r;
+	r = add_family_rules(context);
 	if (r < 0)
 		return r;
 	if (forbid_namespaces) {

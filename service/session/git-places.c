@@ -37,26 +37,37 @@ static char *read_line(int directory_fd, const char *name)
 	return TAKE_PTR(line);
 }
 
-/* The file gitdir names the worktree's file .git. */
-static bool is_linked_worktree(const PlanView *view, const char *directory, const char *workspace)
+/*
+ * A linked worktree's directory is a child of "worktrees" in the repository, and its file gitdir names the
+ * worktree's file .git. Both count: whoever can make that child can write the repository anyway, but a
+ * directory elsewhere could be an agent's, with a file commondir that names any repository.
+ */
+static bool is_linked_worktree(const PlanView *view, const PlanNode *directory, const PlanNode *common,
+			       const char *workspace)
 {
-	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 	_cleanup_free_ char *line = NULL;
+	const char *rest = starts_with(directory->path, common->path);
 	char *slash;
 
-	if (view->resolve(view->userdata, directory, &node) < 0 || !S_ISDIR(node.mode))
+	rest = rest ? starts_with(rest, "/worktrees/") : NULL;
+	if (!rest || !*rest || strchr(rest, '/'))
 		return false;
-	line = read_line(node.fd, "gitdir");
+	line = read_line(directory->fd, "gitdir");
 	slash = line ? strrchr(line, '/') : NULL;
 	if (!slash || !streq(slash + 1, ".git"))
 		return false;
 	slash[1] = 0;
-	return leads_to(view, node.path, line, workspace);
+	return leads_to(view, directory->path, line, workspace);
 }
 
 bool git_places_point_back(const PlanView *view, const GitIdentity *git, const char *workspace)
 {
-	if (git->worktree && leads_to(view, git->directory, git->worktree, workspace))
-		return true;
-	return is_linked_worktree(view, git->directory, workspace);
+	_cleanup_(plan_node_done) PlanNode directory = PLAN_NODE_INIT, common = PLAN_NODE_INIT;
+
+	if (view->resolve(view->userdata, git->directory, &directory) < 0 || !S_ISDIR(directory.mode) ||
+	    view->resolve(view->userdata, git->common_directory, &common) < 0 || !S_ISDIR(common.mode))
+		return false;
+	if (streq(directory.path, common.path))
+		return git->worktree && leads_to(view, directory.path, git->worktree, workspace);
+	return is_linked_worktree(view, &directory, &common, workspace);
 }

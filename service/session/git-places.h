@@ -7,8 +7,8 @@
 /*
  * Does the repository that git names for workspace know workspace as a worktree of its own? The file .git
  * there may be an agent's work, and could name the repository of any other project, which would then be
- * writable at the next launch. So the repository, where no agent of this workspace writes, must point back: a
- * linked worktree by the file gitdir in its directory (gitrepository-layout(5)), a submodule by
- * core.worktree.
+ * writable at the next launch. So what is bound must point back itself: a linked worktree by the file gitdir
+ * of its directory in the repository's "worktrees" (gitrepository-layout(5)); a submodule, whose directory is
+ * the whole repository, by core.worktree.
  */
 bool git_places_point_back(const PlanView *view, const GitIdentity *git, const char *workspace);

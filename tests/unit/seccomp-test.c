@@ -19,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -229,6 +230,41 @@ static void typing_is_refused(void **state)
 	assert_int_equal(outcome(*state, ioctl_other, false), ENOTTY);
 }
 
+/* Opened and closed, so that a child of the test keeps none. */
+static long socket_of(int family, int type)
+{
+	int fd = socket(family, type, 0);
+
+	return fd < 0 ? -1 : close(fd);
+}
+
+CALL(socket_vsock, socket_of(AF_VSOCK, SOCK_STREAM))
+CALL(socket_vsock_high, syscall(SYS_socket, 0x100000000L | AF_VSOCK, SOCK_STREAM, 0))
+CALL(socket_packet, socket_of(AF_PACKET, SOCK_DGRAM))
+CALL(socket_alg, socket_of(AF_ALG, SOCK_SEQPACKET))
+CALL(socket_between, socket_of(AF_INET6 + 1, SOCK_DGRAM))
+CALL(socket_unspecified, socket_of(AF_UNSPEC, SOCK_STREAM))
+CALL(socket_beyond, syscall(SYS_socket, -1L, SOCK_STREAM, 0))
+CALL(socketpair_tipc, syscall(SYS_socketpair, AF_TIPC, SOCK_SEQPACKET, 0, NULL))
+CALL(socket_unix, socket_of(AF_UNIX, SOCK_STREAM))
+CALL(socket_inet, socket_of(AF_INET, SOCK_STREAM))
+CALL(socket_inet6, socket_of(AF_INET6, SOCK_DGRAM))
+CALL(socket_netlink, socket_of(AF_NETLINK, SOCK_RAW))
+
+static void other_socket_families_do_not_exist(void **state)
+{
+	static const Call refused[] = { socket_vsock,   socket_vsock_high,  socket_packet, socket_alg,
+					socket_between, socket_unspecified, socket_beyond, socketpair_tipc };
+	static const Call held[] = { socket_unix, socket_inet, socket_inet6, socket_netlink };
+
+	for (size_t i = 0; i < ELEMENTSOF(refused); i++)
+		if (outcome(*state, refused[i], false) != EAFNOSUPPORT)
+			fail_msg("case %zu was not refused", i);
+	for (size_t i = 0; i < ELEMENTSOF(held); i++)
+		if (outcome(*state, held[i], false) != 0)
+			fail_msg("case %zu was refused", i);
+}
+
 static void namespaces_are_refused_to_root_only(void **state)
 {
 	assert_int_equal(outcome(*state, unshare_user, true), EPERM);
@@ -339,6 +375,9 @@ CALL(openat2_32, call_32(437, -1, 0, 0))
 CALL(uring_32, call_32(425, 4, 0, 0))
 CALL(ioctl_32_sti, call_32(54, f->fd, TIOCSTI, 0))
 CALL(getpid_32, call_32(20, 0, 0, 0))
+CALL(socket_32_vsock, call_32(359, AF_VSOCK, SOCK_STREAM, 0))
+CALL(socket_32_unix, call_32(359, AF_UNIX, SOCK_STREAM, 0))
+CALL(socketcall_32, call_32(102, 1, 0, 0))
 CALL(unshare_32_user, call_32(310, CLONE_NEWUSER, 0, 0))
 CALL(chmod_x32_suid, syscall(0x40000000 | SYS_chmod, f->file, 04755))
 
@@ -372,6 +411,9 @@ static void other_architectures_are_filtered(void **state)
 	assert_int_equal(outcome(f, openat2_32, false), ENOSYS);
 	assert_int_equal(outcome(f, uring_32, false), ENOSYS);
 	assert_int_equal(outcome(f, ioctl_32_sti, false), EPERM);
+	assert_int_equal(outcome(f, socket_32_vsock, false), EAFNOSUPPORT);
+	assert_int_equal(outcome(f, socketcall_32, false), ENOSYS);
+	assert_int_equal(outcome(f, socket_32_unix, false), 0);
 	assert_int_equal(outcome(f, unshare_32_user, true), EPERM);
 	assert_int_equal(outcome(f, chmod_32_plain, false), 0);
 	assert_int_equal(outcome(f, getpid_32, false), 0);
@@ -405,6 +447,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(set_id_is_refused, fixture_make, fixture_end),
 		cmocka_unit_test_setup_teardown(unseen_calls_do_not_exist, fixture_make, fixture_end),
+		cmocka_unit_test_setup_teardown(other_socket_families_do_not_exist, fixture_make,
+						fixture_end),
 		cmocka_unit_test_setup_teardown(typing_is_refused, fixture_make, fixture_end),
 		cmocka_unit_test_setup_teardown(namespaces_are_refused_to_root_only, fixture_make,
 						fixture_end),

@@ -72,11 +72,42 @@ static void write_gitdir(const Fixture *fixture, const char *format)
 	assert_int_equal(fclose(f), 0);
 }
 
-static bool points_back(const Fixture *fixture, const char *worktree)
+static bool linked_back(const Fixture *fixture, const char *directory, const char *common)
 {
-	GitIdentity git = { .directory = fixture->directory, .worktree = (char *)worktree };
+	GitIdentity git = { .directory = (char *)directory, .common_directory = (char *)common };
 
 	return git_places_point_back(&fixture->functions, &git, fixture->workspace);
+}
+
+/* Of a linked worktree, or, with core.worktree, of a submodule, which is its own common directory. */
+static bool points_back(const Fixture *fixture, const char *worktree)
+{
+	_cleanup_free_ char *common = NULL;
+	GitIdentity git = { .directory = fixture->directory, .worktree = (char *)worktree };
+
+	assert_true(asprintf(&common, "%s/there/.git", fixture->root) > 0);
+	git.common_directory = worktree ? fixture->directory : common;
+	return git_places_point_back(&fixture->functions, &git, fixture->workspace);
+}
+
+/* A directory that agents write knows the workspace, and its file commondir names somebody's repository. */
+static void a_directory_outside_the_repository_does_not(void **state)
+{
+	const Fixture *fixture = *state;
+	_cleanup_free_ char *common = NULL, *inner = NULL;
+	GitIdentity git = { .directory = fixture->directory };
+
+	assert_true(asprintf(&common, "%s/other", fixture->root) > 0);
+	assert_true(asprintf(&inner, "%s/there/.git/worktrees", fixture->root) > 0);
+	write_gitdir(fixture, "%s/here/.git\n");
+	assert_false(linked_back(fixture, fixture->directory, common));
+	assert_false(linked_back(fixture, fixture->directory, inner));
+	assert_false(linked_back(fixture, fixture->directory, fixture->directory));
+
+	/* core.worktree of the one directory says nothing about the other. */
+	git.worktree = fixture->workspace;
+	git.common_directory = common;
+	assert_false(git_places_point_back(&fixture->functions, &git, fixture->workspace));
 }
 
 static void another_repository_does_not(void **state)
@@ -141,9 +172,12 @@ static void a_link_or_a_pipe_says_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACES_TEST(another_repository_does_not),      PLACES_TEST(a_linked_worktree_does),
-		PLACES_TEST(a_worktree_of_elsewhere_does_not), PLACES_TEST(a_submodule_does),
+		PLACES_TEST(another_repository_does_not),
+		PLACES_TEST(a_linked_worktree_does),
+		PLACES_TEST(a_worktree_of_elsewhere_does_not),
+		PLACES_TEST(a_submodule_does),
 		PLACES_TEST(a_link_or_a_pipe_says_nothing),
+		PLACES_TEST(a_directory_outside_the_repository_does_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
