@@ -19,7 +19,9 @@
  *   - a mode with one of the two bits is refused wherever a mode is set or a file is made (EPERM);
  *   - openat2(2) and io_uring hand their modes over in memory, where no filter sees them: ENOSYS, and
  * programs fall back to openat(2) and to read and write;
- *   - a call that is newer than this list could be one more of that kind: ENOSYS, as an older kernel answers;
+ *   - a call that is newer than this list could be one more of that kind: ENOSYS, as an older kernel answers.
+ * The same border shuts out x32, which nothing uses, and whose numbers some kernels also take without their
+ * bit;
  *   - root's sessions get no user namespace: an overlay mounted in one copies set-id files up without any
  * call that carries a mode. clone3(2) keeps its flags in memory: ENOSYS there, and libc falls back to
  * clone(2);
@@ -39,11 +41,11 @@
 #define NUMBER_FCHMODAT2 452u
 /* The newest call whose arguments are known to set no mode: file_setattr(2), Linux 6.17. */
 #define NUMBER_NEWEST 469u
-/* x32 has a range of its own, and 32-bit ARM its private calls from __ARM_NR_BASE (asm/unistd.h) on. */
-#define NUMBER_X32_FIRST 512u
-#define NUMBER_X32_LAST 547u
-#define NUMBER_ARM_PRIVATE 0x0f0000u
-#define NUMBER_X32_BIT 0x40000000u /* __X32_SYSCALL_BIT of asm/unistd.h */
+/* The private calls of 32-bit ARM, from __ARM_NR_BASE (asm/unistd.h) on. */
+#define NUMBER_ARM_FIRST 0x0f0000u
+#define NUMBER_ARM_LAST 0x0fffffu
+/* A debugger's way to say "no call" (ptrace(2)): an answer of ours would replace the one that it gave. */
+#define NUMBER_NONE 0xffffffffu
 
 /* The same on every architecture that we filter; libc's O_TMPFILE contains O_DIRECTORY, which moves. */
 #define FLAG_TMPFILE 020000000u
@@ -241,18 +243,17 @@ static int load_numbered(void)
 {
 	struct sock_filter program[] = {
 		/* 0 */ LOAD(nr),
-		/* 1 */ BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~NUMBER_X32_BIT),
-		/* 2 */ JUMP(BPF_JEQ, NUMBER_FCHMODAT2, 5, 0),   /* to 8 */
-		/* 3 */ JUMP(BPF_JGT, NUMBER_NEWEST, 0, 3),      /* to 7 */
-		/* 4 */ JUMP(BPF_JGE, NUMBER_ARM_PRIVATE, 2, 0), /* to 7 */
-		/* 5 */ JUMP(BPF_JGT, NUMBER_X32_LAST, 5, 0),    /* to 11 */
-		/* 6 */ JUMP(BPF_JGE, NUMBER_X32_FIRST, 0, 4),   /* to 11 */
-		/* 7 */ ANSWER(SECCOMP_RET_ALLOW),
-		/* 8 */ LOAD(args[2]),
-		/* 9 */ JUMP(BPF_JSET, S_ISUID | S_ISGID, 0, 2), /* to 12 */
-		/* 10 */ ANSWER(SECCOMP_RET_ERRNO | EPERM),
-		/* 11 */ ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
-		/* 12 */ ANSWER(SECCOMP_RET_ALLOW),
+		/* 1 */ JUMP(BPF_JEQ, NUMBER_FCHMODAT2, 5, 0), /* to 7 */
+		/* 2 */ JUMP(BPF_JGT, NUMBER_NEWEST, 0, 3),    /* to 6 */
+		/* 3 */ JUMP(BPF_JEQ, NUMBER_NONE, 2, 0),      /* to 6 */
+		/* 4 */ JUMP(BPF_JGT, NUMBER_ARM_LAST, 5, 0),  /* to 10 */
+		/* 5 */ JUMP(BPF_JGE, NUMBER_ARM_FIRST, 0, 4), /* to 10 */
+		/* 6 */ ANSWER(SECCOMP_RET_ALLOW),
+		/* 7 */ LOAD(args[2]),
+		/* 8 */ JUMP(BPF_JSET, S_ISUID | S_ISGID, 0, 2), /* to 11 */
+		/* 9 */ ANSWER(SECCOMP_RET_ERRNO | EPERM),
+		/* 10 */ ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
+		/* 11 */ ANSWER(SECCOMP_RET_ALLOW),
 	};
 	const struct sock_fprog filter = { .len = ELEMENTSOF(program), .filter = program };
 

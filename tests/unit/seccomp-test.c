@@ -379,6 +379,8 @@ CALL(socket_32_vsock, call_32(359, AF_VSOCK, SOCK_STREAM, 0))
 CALL(socket_32_unix, call_32(359, AF_UNIX, SOCK_STREAM, 0))
 CALL(socketcall_32, call_32(102, 1, 0, 0))
 CALL(unshare_32_user, call_32(310, CLONE_NEWUSER, 0, 0))
+CALL(getpid_x32, syscall(0x40000000 | SYS_getpid))
+CALL(ioctl_x32_bare, syscall(514, f->fd, TIOCSTI, "x"))
 CALL(chmod_x32_suid, syscall(0x40000000 | SYS_chmod, f->file, 04755))
 
 static bool emulation_is_there(const Fixture *f)
@@ -400,6 +402,8 @@ static void other_architectures_are_filtered(void **state)
 
 	/* The filter answers before the kernel says whether it has x32 at all. */
 	assert_int_equal(answer, EPERM);
+	assert_int_equal(outcome(f, getpid_x32, false), ENOSYS);
+	assert_int_equal(outcome(f, ioctl_x32_bare, false), ENOSYS);
 
 	if (!emulation_is_there(f)) {
 		print_message("this kernel runs no 32-bit programs\n");
