@@ -146,6 +146,22 @@ static void absent_keys_are_closed(void **state)
 	jail_expect_exit(&jail, EXITED(0));
 }
 
+/* A pipe's reader sees its end when the agent lets go of it, whatever init does. */
+static void init_holds_no_stream(void **state)
+{
+	_cleanup_(jail_end) Jail jail;
+	_cleanup_free_ char *output = NULL;
+
+	(void)state;
+	jail_prepare(&jail, "exec >&- 2>&-; read l; exit 5", 0, 7);
+	jail_start(&jail);
+	jail_expect(&jail, REPORT_EXECUTED, 0);
+	output = read_rest(jail.out_fd);
+	assert_string_equal(output, "");
+	assert_int_equal(write(jail.in_fd, "x\n", 2), 2);
+	jail_expect_exit(&jail, EXITED(5));
+}
+
 static void set_id_is_refused(void **state)
 {
 	_cleanup_(jail_end) Jail jail;
@@ -256,18 +272,24 @@ static void interrupt_reaches_the_group(void **state)
 
 static void hang_up_reaches_the_agent(void **state)
 {
-	static const char script[] =
-		"trap 'echo hup; exit 9' HUP; echo ready; while :; do read l || exit 8; done";
 	(void)state;
 	{
 		_cleanup_(jail_end) Jail jail;
-		jail_prepare(&jail, script, 0, 3);
+		_cleanup_free_ char *rest = NULL;
+		jail_prepare(&jail,
+			     "trap 'echo hup' HUP; trap 'echo usr1; exit 9' USR1; echo ready; "
+			     "while :; do read l; done",
+			     0, 3);
 		jail_start(&jail);
 		jail_expect(&jail, REPORT_EXECUTED, 0);
 		expect_text(jail.out_fd, "ready\n");
 		jail_send(&jail, REPORT_HANGUP, 0);
-		jail_send(&jail, REPORT_HANGUP, 0);
 		expect_text(jail.out_fd, "hup\n");
+		/* Once, whoever else notices that the terminal is gone. */
+		jail_send(&jail, REPORT_HANGUP, 0);
+		jail_send(&jail, REPORT_SIGNAL, SIGUSR1);
+		rest = read_rest(jail.out_fd);
+		assert_string_equal(rest, "usr1\n");
 		jail_expect_exit(&jail, EXITED(9));
 	}
 	{
@@ -387,6 +409,7 @@ int main(void)
 		cmocka_unit_test(another_sessions_terminal_is_refused),
 		cmocka_unit_test(agent_gets_what_was_ordered),
 		cmocka_unit_test(absent_keys_are_closed),
+		cmocka_unit_test(init_holds_no_stream),
 		cmocka_unit_test(set_id_is_refused),
 		cmocka_unit_test(terminal_is_the_agents),
 		cmocka_unit_test(keys_make_signals),

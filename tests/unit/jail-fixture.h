@@ -35,5 +35,7 @@ void jail_expect_exit(Jail *jail, int status);
 
 /* Read until text appeared. Fails the test after DEADLINE_MSEC, or at the end of the stream. */
 void expect_text(int fd, const char *text);
+/* What comes next is text and nothing before it. */
+void expect_next(int fd, const char *text);
 /* Read to the end of the stream (EIO of a PTY too). Return: what was read, to be freed. */
 char *read_rest(int fd);

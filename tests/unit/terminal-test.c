@@ -9,12 +9,36 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 
 #include "tests/unit/person.h"
+
+/* The agent's side of the PTY is the agent's alone, or the end of its output would not be seen. */
+static void expect_no_slave(const Person *person)
+{
+	char outer[64], path[64], target[64];
+	struct dirent *entry;
+	DIR *fds;
+
+	assert_int_equal(ttyname_r(person->slave_fd, outer, sizeof(outer)), 0);
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)person->pid);
+	fds = opendir(path);
+	assert_non_null(fds);
+	while ((entry = readdir(fds))) {
+		ssize_t n = readlinkat(dirfd(fds), entry->d_name, target, sizeof(target) - 1);
+
+		if (n < 0)
+			continue;
+		target[n] = '\0';
+		if (starts_with(target, "/dev/pts/") && !strstr(target, "ptmx"))
+			assert_string_equal(target, outer);
+	}
+	(void)closedir(fds);
+}
 
 static void terminal_is_proxied(void **state)
 {
@@ -25,6 +49,7 @@ static void terminal_is_proxied(void **state)
 	START(0, "stty size; stty -a | grep -c icanon; read line; echo \"got $line\"; exit 3");
 	expect_text(person.terminal_fd, "33 77\r\n1\r\n");
 	assert_true(is_raw(&person));
+	expect_no_slave(&person);
 	person_type(&person, "word\r");
 	expect_text(person.terminal_fd, "word\r\ngot word\r\n");
 	expect_exit(&person, 3);
@@ -67,8 +92,9 @@ static void stops_and_comes_back(void **state)
 
 	(void)state;
 	/* An agent that leaves its modes set when it stops; the shell must not get them. */
-	START(0, "printf '\\033[?1049h\\033[?25lui'; kill -TSTP 0; printf 'back'; read l; printf "
-		 "'\\033[?25h\\033[?1049l'");
+	START(0, "trap 'printf \"c\"' CONT; printf '\\033[?1049h\\033[?25lui'; kill -TSTP 0; printf '<'; "
+		 "read l; "
+		 "stty size; printf '\\033[?25h\\033[?1049l'");
 	expect_text(person.terminal_fd, "\x1b[?1049h\x1b[?25lui");
 	expect_stop(&person, SIGTSTP);
 	expect_modes_restored(&person);
@@ -77,10 +103,11 @@ static void stops_and_comes_back(void **state)
 	assert_int_equal(ioctl(person.terminal_fd, TIOCSWINSZ, &(struct winsize){ .ws_row = 5, .ws_col = 6 }),
 			 0);
 	assert_int_equal(write(person.command_fd, "f", 1), 1);
-	expect_text(person.terminal_fd, "\x1b[?1049h\x1b[?25l");
-	expect_text(person.terminal_fd, "back");
+	/* One continuation, and the size that the terminal has now. */
+	expect_text(person.terminal_fd, "\x1b[?1049h\x1b[?25lc<");
 	assert_true(is_raw(&person));
 	person_type(&person, "\r");
+	expect_next(person.terminal_fd, "\r\n5 6\r\n");
 	expect_exit(&person, 0);
 	expect_text(person.terminal_fd, "\x1b[?25h\x1b[?1049l");
 	expect_modes_restored(&person);
