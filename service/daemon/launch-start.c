@@ -54,7 +54,7 @@ static uint64_t realtime_usec(void)
 /* The gids that no session carries. Return: 0 with *ret to be freed, or a negative errno. */
 static int denied_groups(const Launch *launch, gid_t **ret, size_t *ret_n, char **ret_problem)
 {
-	_cleanup_free_ char **names = config_deny_groups(&launch->config);
+	_cleanup_(strings_freep) char **names = config_deny_groups(&launch->config);
 	_cleanup_free_ gid_t *gids = NULL;
 	size_t n = 0;
 

@@ -8,7 +8,8 @@
 
 static int on_signal(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 {
-	const char *first = "", *member = sd_bus_message_get_member(m);
+	const char *first = "", *member = sd_bus_message_get_member(m) ?: "",
+		   *path = sd_bus_message_get_path(m) ?: "";
 	char type = 0;
 	const char *contents = NULL;
 	int32_t status = 0;
@@ -17,7 +18,7 @@ static int on_signal(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 		(void)sd_bus_message_read(m, "s", &first);
 	if (streq(member, CS_SIGNAL_STATE_CHANGED))
 		(void)sd_bus_message_read(m, "i", &status);
-	printf("%s %s %s %d\n", member, sd_bus_message_get_path(m), first, status);
+	printf("%s %s %s %d\n", member, path, first ?: "", status);
 	if (streq(member, "PropertiesChanged")) {
 		const char *name;
 
@@ -26,7 +27,7 @@ static int on_signal(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 		while (sd_bus_message_enter_container(m, 'e', "sv") > 0) {
 			if (sd_bus_message_read(m, "s", &name) < 0)
 				return 0;
-			printf("changed %s %s\n", sd_bus_message_get_path(m), name);
+			printf("changed %s %s\n", path, name);
 			(void)sd_bus_message_skip(m, "v");
 			(void)sd_bus_message_exit_container(m);
 		}
@@ -64,6 +65,7 @@ static int burst(unsigned n)
 		if (r < 0 || (n_answers < n && sd_bus_wait(bus, UINT64_MAX) < 0))
 			return 1;
 	}
+	sd_bus_flush_close_unref(bus);
 	return 0;
 }
 
