@@ -251,17 +251,38 @@ static int mask(PlanBuild *build, const char *name, const char *origin, const ch
 	return build_mask(build, node.path, node.mode, origin, reason);
 }
 
+/* In the order of plan_shared_directories(). */
+static const struct {
+	const char *reason;
+	bool forge;
+} shared[] = {
+	{ "skills of all agents", false },
+	{ "caches of package managers", false },
+	{ "the GitHub token", true },
+	{ "the GitLab token", true },
+	{ "what tools install for the person", false }, /* after the profile's masks */
+};
+#define SHARED_LOCAL (ELEMENTSOF(shared) - 1)
+
+const char *const *plan_shared_directories(void)
+{
+	static const char *const names[] = { ".agents/skills",   ".cache",       ".config/gh",
+					     ".config/glab-cli", ".local/share", NULL };
+
+	STATIC_ASSERT(ELEMENTSOF(names) == ELEMENTSOF(shared) + 1);
+	return names;
+}
+
+static int expose_shared(PlanBuild *build, size_t i)
+{
+	int r = expose(build, plan_shared_directories()[i], EXPOSE_DIRECTORY, ENTRY_RW, "every profile",
+		       shared[i].reason);
+
+	return r == -ENOENT ? 0 : r;
+}
+
 int build_profile(PlanBuild *build)
 {
-	static const struct {
-		const char *name, *reason;
-		bool forge;
-	} shared[] = {
-		{ ".agents/skills", "skills of all agents", false },
-		{ ".cache", "caches of package managers", false },
-		{ ".config/gh", "the GitHub token", true },
-		{ ".config/glab-cli", "the GitLab token", true },
-	};
 	const Profile *profile = build->profile;
 	_cleanup_free_ char *origin = NULL;
 	int r;
@@ -295,12 +316,11 @@ int build_profile(PlanBuild *build)
 	}
 
 	bool no_forge = config_flag(&build->request->config, CONFIG_NO_FORGE);
-	for (size_t i = 0; i < ELEMENTSOF(shared); i++) {
+	for (size_t i = 0; i < SHARED_LOCAL; i++) {
 		if (shared[i].forge && no_forge)
 			continue;
-		r = expose(build, shared[i].name, EXPOSE_DIRECTORY, ENTRY_RW, "every profile",
-			   shared[i].reason);
-		if (r < 0 && r != -ENOENT)
+		r = expose_shared(build, i);
+		if (r < 0)
 			return r;
 	}
 
@@ -349,9 +369,8 @@ int build_share(PlanBuild *build)
 	}
 
 	if (whole) {
-		r = expose(build, ".local/share", EXPOSE_DIRECTORY, ENTRY_RW, "every profile",
-			   "what tools install for the person");
-		if (r < 0 && r != -ENOENT)
+		r = expose_shared(build, SHARED_LOCAL);
+		if (r < 0)
 			return r;
 	}
 	for (size_t i = 0; share_masks[i] && whole; i++) {

@@ -41,6 +41,7 @@ static int cover(PlanBuild *build, bool bound)
 		r = build_mask(build, node.path, node.mode, "system", "another program listens there");
 		if (r < 0)
 			return r;
+		build->plan->entries[build->plan->n_entries - 1].covers_listener = true;
 	}
 	return 0;
 }

@@ -43,11 +43,12 @@ typedef enum EntryMode {
 typedef struct Entry {
 	EntryKind kind;
 	EntryMode mode;
-	char *source;      /* canonical path outside; NULL where there is none */
-	int source_fd;     /* owned; FD_NONE in tests and where there is none */
-	bool device;       /* ENTRY_BIND of a device node: by path, with device access */
-	char *destination; /* canonical path inside */
-	void *data;        /* ENTRY_FILE: data_size bytes; ENTRY_LINK: text */
+	char *source;         /* canonical path outside; NULL where there is none */
+	int source_fd;        /* owned; FD_NONE in tests and where there is none */
+	bool device;          /* ENTRY_BIND of a device node: by path, with device access */
+	bool covers_listener; /* masks a socket or FIFO of another program, which may go at any moment */
+	char *destination;    /* canonical path inside */
+	void *data;           /* ENTRY_FILE: data_size bytes; ENTRY_LINK: text */
 	size_t data_size;
 	mode_t permissions; /* of a tmpfs or directory that we make; 0 = 0755 */
 	const char *
@@ -95,6 +96,9 @@ typedef struct PlanFacts {
 int plan_make(const SessionRequest *request, const Profile *profile, const PlanFacts *facts,
 	      const PlanView *view, Plan *ret, const char **ret_error, char **ret_problem);
 void plan_done(Plan *plan);
+
+/* The directories of every profile below the home that are brought back read-write; NULL-terminated. */
+const char *const *plan_shared_directories(void);
 
 /* The names below ~/.local/share that are covered where they exist; NULL-terminated. */
 const char *const *plan_share_masks(void);

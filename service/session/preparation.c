@@ -182,9 +182,62 @@ static int choose_git_places(Preparation *preparation, PlanFacts *facts)
 	return 0;
 }
 
-/* Places of which the plan makes private ones whatever is configured. */
-static int find_sockets(const Preparation *preparation, char ***ret, char **ret_problem)
+/* path as it is spelled, and as the file system has it: programs bind by either. */
+static int add_shown(const Preparation *preparation, const char *home, const char *name, char ***shown)
 {
+	PlanView view = view_functions((View *)&preparation->view);
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	_cleanup_free_ char *path = NULL;
+	int r;
+
+	if (!name)
+		return 0;
+	if (asprintf(&path, "%s%s%s", home ?: "", home ? "/" : "", name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	r = strings_append(shown, path);
+	if (r == 0 && view.resolve(view.userdata, path, &node) == 0)
+		r = strings_append(shown, node.path);
+	return r;
+}
+
+/* Directories in or below the private ones that the plan may bring back. One too many costs a look, no more.
+ */
+static int find_shown(const Preparation *preparation, const PlanFacts *facts, char ***ret)
+{
+	const char *const homes[] = { preparation->request->home, preparation->view.home };
+	_cleanup_(strings_freep) char **shown = calloc(1, sizeof(char *));
+	int r = shown ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < ELEMENTSOF(homes); i++) {
+		const char *const *of_profile = preparation->profile->directories;
+		const char *const *of_all = plan_shared_directories();
+
+		for (size_t j = 0; r == 0 && of_profile[j]; j++)
+			r = add_shown(preparation, homes[i], of_profile[j], &shown);
+		for (size_t j = 0; r == 0 && of_all[j]; j++)
+			r = add_shown(preparation, homes[i], of_all[j], &shown);
+	}
+	if (r == 0)
+		r = add_shown(preparation, NULL,
+			      config_text(&preparation->request->config, CONFIG_WORKSPACE_ROOT)
+				      ?: preparation->request->cwd,
+			      &shown);
+	if (r == 0)
+		r = add_shown(preparation, NULL, facts->git_directory, &shown);
+	if (r == 0)
+		r = add_shown(preparation, NULL, facts->git_common_directory, &shown);
+	if (r == 0)
+		*ret = TAKE_PTR(shown);
+	return r;
+}
+
+/* Places of which the plan makes private ones whatever is configured, but for those that it brings back. */
+static int find_sockets(const Preparation *preparation, const PlanFacts *facts, char ***ret,
+			char **ret_problem)
+{
+	_cleanup_(strings_freep) char **shown = NULL;
 	const char *directories[] = { "/tmp",
 				      "/run",
 				      "/var/run",
@@ -197,7 +250,12 @@ static int find_sockets(const Preparation *preparation, char ***ret, char **ret_
 				      preparation->view.home,
 				      NULL };
 
-	return sockets_find(directories, ret, ret_problem);
+	int r = find_shown(preparation, facts, &shown);
+
+	return r < 0 ? r
+		     : sockets_find(&(SocketPlaces){ .private_directories = directories,
+						     .shown_directories = (const char *const *)shown },
+				    ret, ret_problem);
 }
 
 /* What is masked below a directory that the agent may write must exist, or the agent makes it. */
@@ -250,8 +308,6 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	if (r == 0)
 		r = make_placeholders(preparation, ret_problem);
 	if (r == 0)
-		r = find_sockets(preparation, &sockets, ret_problem);
-	if (r == 0)
 		r = make_git_config(preparation, &git_config);
 	if (r == 0)
 		r = make_resolver(preparation, network, &resolver);
@@ -263,12 +319,14 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 			     .git_config = git_config,
 			     .resolver = resolver,
 			     .temp_root = temp_root,
-			     .sockets = (const char *const *)sockets,
 			     .terminal = keys->terminal_fd >= 0,
 			     .terminal_path = keys->terminal_path };
 	r = choose_git_places(preparation, &facts);
+	if (r == 0)
+		r = find_sockets(preparation, &facts, &sockets, ret_problem);
 	if (r < 0)
 		return r;
+	facts.sockets = (const char *const *)sockets;
 	return plan_make(preparation->request, preparation->profile, &facts, &view, ret, ret_error,
 			 ret_problem);
 }

@@ -26,15 +26,25 @@ static bool lies_below(const char *path, const char *directory)
 	return rest && (*rest == 0 || *rest == '/' || streq(directory, "/"));
 }
 
-static bool is_wanted(const char *path, const char *const *private_directories)
+/* Return: the length of the longest of directories that holds path, 0 for none. */
+static size_t longest_above(const char *path, const char *const *directories)
+{
+	size_t longest = 0;
+
+	for (size_t i = 0; directories[i]; i++)
+		if (lies_below(path, directories[i]))
+			longest = strlen(directories[i]) > longest ? strlen(directories[i]) : longest;
+	return longest;
+}
+
+static bool is_wanted(const char *path, const SocketPlaces *places)
 {
 	/* A path with steps upwards, or with the kernel's escapes in it, is not one that we could name to a
 	 * mount. */
 	if (path[0] != '/' || strstr(path, "/../") || strlen(path) >= 4096)
 		return false;
-	for (size_t i = 0; private_directories[i]; i++)
-		if (lies_below(path, private_directories[i]))
-			return false;
+	if (longest_above(path, places->private_directories) > longest_above(path, places->shown_directories))
+		return false;
 	for (size_t i = 0; i < ELEMENTSOF(name_services); i++)
 		if (lies_below(path, name_services[i]))
 			return false;
@@ -78,8 +88,8 @@ static int sockets_add(char ***own, char ***foreign, SocketWeight weight, const 
 	return strings_append(paths, path);
 }
 
-static int sockets_collect(FILE *text, const char *const *private_directories, SocketFilter filter,
-			   char ***own, char ***foreign)
+static int sockets_collect(FILE *text, const SocketPlaces *places, SocketFilter filter, char ***own,
+			   char ***foreign)
 {
 	_cleanup_free_ char *line = NULL;
 	size_t allocated = 0;
@@ -98,7 +108,7 @@ static int sockets_collect(FILE *text, const char *const *private_directories, S
 			continue;
 		if (!(flags & SOCKET_ACCEPTS) && type != SOCK_DGRAM)
 			continue;
-		if (!is_wanted(line + at, private_directories))
+		if (!is_wanted(line + at, places))
 			continue;
 		r = sockets_add(own, foreign, filter(line + at), line + at);
 		if (r < 0)
@@ -129,12 +139,12 @@ static SocketWeight every_socket(const char *path)
 	return SOCKET_OWN;
 }
 
-int sockets_parse(FILE *text, const char *const *private_directories, char ***ret)
+int sockets_parse(FILE *text, const SocketPlaces *places, char ***ret)
 {
 	_cleanup_(strings_freep) char **own = NULL, **foreign = NULL;
 	int r;
 
-	r = sockets_collect(text, private_directories, every_socket, &own, &foreign);
+	r = sockets_collect(text, places, every_socket, &own, &foreign);
 	if (r == 0)
 		r = sockets_merge(&own, foreign);
 	if (r == 0)
@@ -188,7 +198,7 @@ static int fifos_beside(const char *path, char ***own, char ***foreign)
 	return r;
 }
 
-int sockets_find(const char *const *private_directories, char ***ret, char **ret_problem)
+int sockets_find(const SocketPlaces *places, char ***ret, char **ret_problem)
 {
 	_cleanup_(strings_freep) char **own = NULL, **foreign = NULL, **sockets = NULL;
 	_cleanup_fclose_ FILE *f = fopen("/proc/net/unix", "re");
@@ -197,7 +207,7 @@ int sockets_find(const char *const *private_directories, char ***ret, char **ret
 	if (!f)
 		return refuse(ret_problem, -errno, "the list of sockets (/proc/net/unix) cannot be read: %s",
 			      strerror(errno));
-	r = sockets_collect(f, private_directories, weigh_socket, &own, &foreign);
+	r = sockets_collect(f, places, weigh_socket, &own, &foreign);
 	if (r == 0) {
 		sockets = strings_copy(own);
 		r = sockets ? 0 : -ENOMEM;
@@ -208,10 +218,10 @@ int sockets_find(const char *const *private_directories, char ***ret, char **ret
 		r = sockets_merge(&own, foreign);
 	if (r == -E2BIG)
 		return refuse(ret_problem, r,
-			      "more than %u sockets of the system outside /run and /tmp could be opened by "
-			      "an agent; stop "
-			      "the services that made them or give the sockets a mode",
-			      SOCKETS_FOUND_MAX);
+			      "more than %u sockets that an agent could see and open have to be covered (%s "
+			      "is one); "
+			      "stop the programs that made them or give the sockets a mode",
+			      SOCKETS_FOUND_MAX, own ? own[0] : "none");
 	if (r == 0)
 		*ret = TAKE_PTR(own);
 	return r;

@@ -12,7 +12,10 @@
 #define CONNECTED(path) "0000000000000000: 00000003 00000000 00000000 0001 03 12346 " path "\n"
 #define DATAGRAM(path) "0000000000000000: 00000003 00000000 00000000 0002 01 12347 " path "\n"
 
-static const char *const private_directories[] = { "/run", "/tmp", "/home/someone", NULL };
+static const SocketPlaces places = {
+	.private_directories = (const char *const[]){ "/run", "/tmp", "/home/someone", NULL },
+	.shown_directories = (const char *const[]){ "/home/someone/.cache", "/tmp/project", "/srv", NULL },
+};
 
 static char **parse(const char *text, int expected)
 {
@@ -20,7 +23,7 @@ static char **parse(const char *text, int expected)
 	char **paths = NULL;
 
 	assert_non_null(f);
-	assert_int_equal(sockets_parse(f, private_directories, &paths), expected);
+	assert_int_equal(sockets_parse(f, &places, &paths), expected);
 	return paths;
 }
 
@@ -59,6 +62,13 @@ static void private_places_are_left_out_by_whole_names(void **state)
 	      (const char *const[]){ "/home/someone-else/s", "/running/s", NULL });
 }
 
+static void what_is_shown_of_a_private_place_is_found(void **state)
+{
+	check(HEAD LISTENING("/home/someone/.cache/tool/s") LISTENING("/home/someone/.cached/s")
+		      LISTENING("/home/someone/.ssh/agent") LISTENING("/tmp/project/s") LISTENING("/tmp/s"),
+	      (const char *const[]){ "/home/someone/.cache/tool/s", "/tmp/project/s", NULL });
+}
+
 static void name_services_are_left_alone(void **state)
 {
 	check(HEAD LISTENING("/var/run/nscd/socket") LISTENING("/var/lib/sss/pipes/nss")
@@ -94,6 +104,7 @@ int main(void)
 		cmocka_unit_test(each_is_named_once),
 		cmocka_unit_test(spaces_belong_to_the_path),
 		cmocka_unit_test(private_places_are_left_out_by_whole_names),
+		cmocka_unit_test(what_is_shown_of_a_private_place_is_found),
 		cmocka_unit_test(name_services_are_left_alone),
 		cmocka_unit_test(what_is_no_path_is_passed_over),
 		cmocka_unit_test(too_many_are_refused),
