@@ -46,6 +46,7 @@ typedef struct Launch {
 	int early_end;  /* the first of them that would end us; 0 for none */
 	Proxy *proxy;   /* NULL without a terminal */
 	bool lost;      /* the session ended without a word */
+	char *why;      /* the session itself ended the agent: said once the terminal is given back */
 	LaunchEnd end;
 } Launch;
 
@@ -82,6 +83,7 @@ static void launch_done(Launch *launch)
 	close_fd(launch->slave_fd);
 	close_fd(launch->signal_fd);
 	close_fd(launch->lifeline_fd);
+	free(launch->why);
 }
 
 /* The loop ends after the event that is being handled. */
@@ -214,6 +216,8 @@ static void lifeline_message(Launch *launch, const LifelineMessage *message)
 	case LIFELINE_WARNING:
 		if (launch->phase < LAUNCH_RUNNING)
 			complain(message->text);
+		else if (!launch->why)
+			launch->why = strdup(message->text);
 		break;
 	case LIFELINE_STARTED:
 		if (launch->phase < LAUNCH_RUNNING)
@@ -414,6 +418,11 @@ LaunchEnd launch_run(const char *agent, char *const *arguments, char *const *env
 	r = sd_event_loop(launch.event);
 	if (r < 0)
 		finish_refused(&launch, CS_EXIT_REFUSED, "the event loop failed");
+	if (launch.why && !launch.lost) {
+		if (launch.proxy)
+			proxy_finish(launch.proxy);
+		complain(launch.why);
+	}
 	if (launch.lost)
 		finish_refused(&launch, CS_EXIT_REFUSED, LOST);
 	return launch.end;

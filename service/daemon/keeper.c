@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include "dbus/wire.h"
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
 #include "service/daemon/run-dir.h"
@@ -15,6 +16,7 @@
 #define QUIET_USEC (100 * USEC_PER_MSEC)
 #define WARNINGS_MAX 256u
 #define POSTURE_MAX 64u
+#define WHY_MAX 2048u
 
 struct Keeper {
 	sd_event *event;
@@ -152,6 +154,15 @@ static unsigned take_exit(Session *session, const LinkMessage *m)
 	return changes;
 }
 
+/* The session's own statement: one line of the log, whatever it holds. */
+static void say_why(const Session *session, const char *text)
+{
+	_cleanup_free_ char *shown = wire_text(text, WHY_MAX);
+
+	log_line("session %s of uid %u ended its agent: %s", session->id, session->uid,
+		 shown ? shown : "no memory");
+}
+
 static void on_message(void *userdata, const LinkMessage *m)
 {
 	Keeper *keeper = userdata;
@@ -167,6 +178,8 @@ static void on_message(void *userdata, const LinkMessage *m)
 		break;
 	case LINK_EXITED:
 		changes = take_exit(session, m);
+		if (m->text && *m->text)
+			say_why(session, m->text);
 		break;
 	case LINK_STARTED:
 		refresh(keeper);

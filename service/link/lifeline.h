@@ -12,7 +12,8 @@
 #define LIFELINE_PACKET_MAX 8192u
 
 typedef enum LifelineKind {
-	LIFELINE_WARNING,   /* session: text, one line, printed before the first byte of the PTY */
+	LIFELINE_WARNING,   /* session: text, one line: before STARTED, printed before the first byte of the
+			       PTY;   afterwards, once, why the session ends the agent, printed at the end */
 	LIFELINE_STARTED,   /* session: no more warnings; the agent runs */
 	LIFELINE_STOPPED,   /* session: number of the stop signal; launch stops itself */
 	LIFELINE_CONTINUED, /* session: the agent runs again */

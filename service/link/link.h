@@ -36,7 +36,8 @@ typedef enum LinkKind {
 	LINK_STATE,   /* session: state, leader, jailed, exit_status */
 	LINK_STARTED, /* session, once: the agent was executed; Launch may reply */
 	LINK_FAILED,  /* session, once, instead of STARTED: error (a CS_ERROR_ name), text (cause and fix) */
-	LINK_EXITED,  /* session, once: exit_status as wait(2) encodes it */
+	LINK_EXITED,  /* session, once: exit_status as wait(2) encodes it; text: why the session ended the
+			 agent, or nothing */
 	LINK_STOP,    /* service: serial, usec of grace; hang up, then kill */
 	LINK_TABLE_GET, /* service: serial, table, first row wanted */
 	LINK_TABLE,     /* session: serial, table, first, total, rows */

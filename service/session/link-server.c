@@ -70,7 +70,8 @@ static int link_send_last(LinkServer *server)
 {
 	if (server->last == WORD_EXITED)
 		return link_send(server, &(LinkMessage){ .kind = LINK_EXITED,
-							 .exit_status = server->status.exit_status });
+							 .exit_status = server->status.exit_status,
+							 .text = server->text });
 	return link_send(server,
 			 &(LinkMessage){ .kind = LINK_FAILED, .error = server->error, .text = server->text });
 }
@@ -304,12 +305,16 @@ int link_server_failed(LinkServer *server, const char *error, const char *text)
 	return 0;
 }
 
-void link_server_exited(LinkServer *server, int status)
+int link_server_exited(LinkServer *server, int status, const char *why)
 {
+	server->text = why ? link_text(why) : NULL;
+	if (why && !server->text)
+		return -ENOMEM;
 	server->status.exit_status = status;
 	server->last = WORD_EXITED;
 	server->last_due = true;
 	link_flush(server);
+	return 0;
 }
 
 char *link_text(const char *text)

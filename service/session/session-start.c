@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 
 #include "dbus/names.h"
+#include "service/session/covers.h"
 #include "service/session/jail-exec.h"
 #include "service/session/program.h"
 
@@ -38,8 +39,6 @@ static void session_execute(Session *session)
 					      .error_fd = error_fd },
 				 &session->holder, &problem);
 	session->executed = true;
-	/* A copy that stays open here would keep pipes from ending and the PTY from hanging up. */
-	terminal_keys_done(&session->keys);
 	if (r < 0)
 		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem ?: strerror(-r));
 }
@@ -119,6 +118,19 @@ static void on_wire_failed(void *userdata, const char *problem)
 	session_fail(userdata, CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
 
+static void end_for_the_network(Session *session, const char *cause)
+{
+	_cleanup_free_ char *why = NULL;
+
+	if (asprintf(&why,
+		     "the session was ended: its network is no longer what was meant (%s); start it anew, "
+		     "and look "
+		     "for a program that changes networks",
+		     cause) < 0)
+		why = NULL;
+	session_end_because(session, why ?: "the session was ended: its network is no longer what was meant");
+}
+
 static int on_read_back(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	_cleanup_free_ char *problem = NULL;
@@ -131,7 +143,7 @@ static int on_read_back(sd_event_source *source, uint64_t usec, void *userdata)
 	if (session->phase == PHASE_STARTING)
 		session_fail(session, CS_ERROR_ROUTES_DIFFER, problem);
 	else
-		session_end(session);
+		end_for_the_network(session, problem ?: strerror(-r));
 	return 0;
 }
 
@@ -145,7 +157,7 @@ static void on_wire_changed(void *userdata)
 	if (!session->read_back) {
 		if (sd_event_add_time_relative(session->event, &session->read_back, CLOCK_MONOTONIC,
 					       READ_BACK_USEC, 0, on_read_back, session) < 0)
-			session_end(session);
+			end_for_the_network(session, "it cannot be looked at: out of memory");
 		return;
 	}
 	(void)sd_event_source_get_enabled(session->read_back, &enabled);
@@ -254,8 +266,8 @@ static int try_proc(Session *session, char **ret_problem)
 	return 0;
 }
 
-static int session_sequence(Session *session, const int fds[static KEYS_MAX], const char **ret_error,
-			    char **ret_problem)
+static int session_take(Session *session, const int fds[static KEYS_MAX], const char **ret_error,
+			char **ret_problem)
 {
 	int r;
 
@@ -266,6 +278,12 @@ static int session_sequence(Session *session, const int fds[static KEYS_MAX], co
 	session->profile = profile_find(session->request.agent);
 	if (!session->profile || !session->profile->known)
 		return refuse(ret_problem, -EINVAL, "no agent is called '%s'", session->request.agent);
+	return 0;
+}
+
+static int session_sequence(Session *session, const char **ret_error, char **ret_problem)
+{
+	int r;
 
 	r = network_prepare(&session->network, &session->request.config, ret_error, ret_problem);
 	if (r == 0)
@@ -299,7 +317,52 @@ void session_begin(Session *session, SessionInput *input)
 	session->request = input->request;
 	input->request = (SessionRequest){ 0 };
 	session->descriptors = input->descriptors;
-	r = session_sequence(session, input->fds, &error, &problem);
+	r = session_take(session, input->fds, &error, &problem);
+	if (r == 0)
+		r = session_sequence(session, &error, &problem);
+	if (r < 0) {
+		session_fail(session, error, problem ?: strerror(-r));
+		return;
+	}
+	session_advance(session);
+}
+
+/* As before session_sequence(); what launch gave and the request stay. In the order of session_free(). */
+static void session_forget_start(Session *session)
+{
+	session->read_back = sd_event_source_disable_unref(session->read_back);
+	session->holder_source = sd_event_source_disable_unref(session->holder_source);
+	session->tail_source = sd_event_source_disable_unref(session->tail_source);
+	session->query = git_query_free(session->query);
+	session->wire = wire_free(session->wire);
+	holder_done(&session->holder);
+	session->reports = reports_free(session->reports);
+	tail_done(&session->tail);
+	session->tail = TAIL_INIT;
+	if (session->planned) {
+		covers_clear(&session->plan, session->request.uid);
+		plan_done(&session->plan);
+	}
+	preparation_done(&session->preparation);
+	session->preparation = PREPARATION_INIT;
+	network_done(&session->network);
+	session->warnings = strings_free(session->warnings);
+	freep(&session->bwrap);
+	freep(&session->pasta);
+	freep(&session->git);
+	session->private_proc = session->planned = session->wire_known = false;
+	session->git_known = session->offline = session->executed = false;
+}
+
+void session_begin_again(Session *session)
+{
+	const char *error = CS_ERROR_JAIL_UNAVAILABLE;
+	_cleanup_free_ char *problem = NULL;
+	int r;
+
+	session_forget_start(session);
+	session->again = true;
+	r = session_sequence(session, &error, &problem);
 	if (r < 0) {
 		session_fail(session, error, problem ?: strerror(-r));
 		return;

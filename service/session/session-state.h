@@ -56,10 +56,12 @@ struct Session {
 	Tail tail; /* of bwrap's standard error */
 
 	bool private_proc, planned, wire_known, git_known, offline, executed, stopped;
+	bool again;   /* the start is the second one */
 	pid_t leader; /* the jail's init */
 	int leader_fd;
 
 	char *error, *problem; /* of a launch that failed */
+	char *why;             /* the session itself ended the agent that ran */
 	uint64_t kill_at_usec; /* CLOCK_MONOTONIC, after a hang-up; 0 before */
 	bool status_known, delivered;
 	int status; /* as wait(2) encodes it */
@@ -73,8 +75,16 @@ struct Session {
 void session_fail(Session *session, const char *error, const char *problem);
 /* Whatever still runs is to end. */
 void session_end(Session *session);
+/* The same, for a cause that the person and the service's log are told: cause and fix. The status is
+ * SIGKILL's. */
+void session_end_because(Session *session, const char *why);
 /* Hang the agent up; what is left after grace_usec is killed. */
 void session_hang_up(Session *session, uint64_t grace_usec);
+/*
+ * Start a second time, from the namespaces on: those of the first went with a bwrap that ended. Once, and
+ * only while the agent has not run.
+ */
+void session_begin_again(Session *session);
 /* Tell the service what the state is now. */
 void session_tell(Session *session);
 void session_warn(Session *session, char *const *warnings);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "dbus/names.h"
+#include "service/session/covers.h"
 #include "service/session/orphans.h"
 #include "service/session/program.h"
 #include "service/session/tables.h"
@@ -68,6 +69,8 @@ static void session_say(Session *session)
 	network_done(&session->network);
 	(void)orphans_end(ORPHANS_MSEC);
 	preparation_release(&session->preparation);
+	if (session->planned)
+		covers_clear(&session->plan, session->request.uid);
 	session_deadline(session, SAYING_USEC);
 	if (session->problem) {
 		if (link_server_failed(session->link, session->error, session->problem) < 0)
@@ -76,8 +79,11 @@ static void session_say(Session *session)
 		/* Init is gone without a word: it was killed, and with it everything else. */
 		if (!session->status_known)
 			session->status = W_EXITCODE(0, SIGKILL);
+		if (session->why)
+			lifeline_warning(session->lifeline, session->why);
 		lifeline_exited(session->lifeline, session->status);
-		link_server_exited(session->link, session->status);
+		if (link_server_exited(session->link, session->status, session->why) < 0)
+			(void)sd_event_exit(session->event, 1);
 	}
 	session_leave_if_done(session);
 }
@@ -97,6 +103,7 @@ void session_end(Session *session)
 		return;
 	session->phase = PHASE_ENDING;
 	session_tell(session);
+	terminal_keys_done(&session->keys);
 	session->query = git_query_free(session->query);
 	session->wire = wire_free(session->wire);
 	session->read_back = sd_event_source_disable_unref(session->read_back);
@@ -108,6 +115,14 @@ void session_end(Session *session)
 	if (!session->status_known)
 		session_kill(session, false);
 	session_deadline(session, ENDING_USEC);
+}
+
+void session_end_because(Session *session, const char *why)
+{
+	if (session->phase != PHASE_RUNNING)
+		return;
+	session->why = strdup(why);
+	session_end(session);
 }
 
 /* The launch fails. The first cause stands. */
@@ -191,6 +206,8 @@ static void on_executed(Session *session, pid_t leader)
 	}
 	session->leader = leader;
 	session->phase = PHASE_RUNNING;
+	/* A copy that stays open here would keep pipes from ending and the PTY from hanging up. */
+	terminal_keys_done(&session->keys);
 	(void)sd_event_source_set_enabled(session->deadline, SD_EVENT_OFF);
 	for (size_t i = 0; session->warnings && session->warnings[i]; i++)
 		lifeline_warning(session->lifeline, session->warnings[i]);
@@ -253,7 +270,9 @@ static void on_report(void *userdata, const Report *report, pid_t leader)
 	case REPORT_HANGUP:
 	case REPORT_KIND_MAX:
 		/* What only we say. Whoever sends that is not init as it was made. */
-		session_end(session);
+		session_end_because(session,
+				    "the session was ended: the jail's first process does not keep to its "
+				    "part; reinstall the programs if they are of several versions");
 		break;
 	}
 }
@@ -281,6 +300,11 @@ static int on_holder_ended(sd_event_source *source, int fd, uint32_t revents, vo
 	session->holder.pidfd = close_fd(session->holder.pidfd);
 	if (session->reports)
 		reports_drain(session->reports);
+	if (session->phase == PHASE_STARTING && session->planned && !session->again &&
+	    covers_are_stale(&session->plan)) {
+		session_begin_again(session);
+		return 0;
+	}
 	if (session->phase == PHASE_STARTING) {
 		(void)tail_read(&session->tail);
 		line = tail_last_line(&session->tail);
@@ -435,6 +459,7 @@ Session *session_free(Session *session)
 	free(session->git);
 	free(session->error);
 	free(session->problem);
+	free(session->why);
 	(void)sd_event_unref(session->event);
 	free(session);
 	return NULL;

@@ -121,6 +121,7 @@ static void link_kinds_round_trip(void **state)
 		{ .kind = LINK_STARTED },
 		{ .kind = LINK_FAILED, .error = (char *)"org.example", .text = (char *)"cause; fix" },
 		{ .kind = LINK_EXITED, .exit_status = 7 << 8 },
+		{ .kind = LINK_EXITED, .exit_status = 9, .text = (char *)"cause; fix" },
 		{ .kind = LINK_STOP, .serial = 9, .usec = 5 * USEC_PER_SEC },
 		{ .kind = LINK_TABLE_GET, .serial = 10, .table = LINK_TABLE_ROUTES, .first = 3 },
 		{ .kind = LINK_DONE, .serial = 11, .result = -EPERM },
@@ -136,10 +137,10 @@ static void link_kinds_round_trip(void **state)
 		assert_int_equal(out.result, messages[i].result);
 		assert_int_equal(out.first, messages[i].first);
 		assert_true(out.usec == messages[i].usec);
-		if (messages[i].text) {
+		if (messages[i].text)
 			assert_string_equal(out.text, messages[i].text);
+		if (messages[i].error)
 			assert_string_equal(out.error, messages[i].error);
-		}
 	}
 }
 

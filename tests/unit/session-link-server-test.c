@@ -183,7 +183,7 @@ static void a_newer_service_replaces_an_older_one(void **state)
 	new = connect_to(fixture);
 	expect_end(fixture, old);
 	(void)expect(fixture, new, LINK_HELLO);
-	link_server_exited(fixture->server, 7 << 8);
+	assert_int_equal(link_server_exited(fixture->server, 7 << 8, NULL), 0);
 	assert_int_equal(expect(fixture, new, LINK_EXITED).exit_status, 7 << 8);
 	assert_int_equal(fixture->delivered, 1);
 }
