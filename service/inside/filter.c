@@ -27,6 +27,8 @@
  * clone(2);
  *   - sockets of the families that the network namespace holds, and of no other: AF_VSOCK, for one, reaches
  * the hypervisor from any namespace. socketcall(2), the 32-bit x86 way, keeps the family in memory: ENOSYS;
+ *   - no key management: the person's keyrings (keyrings(7)) are found by uid, which no namespace here
+ * changes, and a key that the uid may link can be read. ENOSYS, as of a kernel without it;
  *   - TIOCSTI and TIOCLINUX type into a terminal or paste into a console;
  *   - every architecture whose programs the kernel runs has the same rules; a call of another one kills.
  *
@@ -77,8 +79,10 @@ static const ModeRule MODE_RULES[] = {
 	{ SCMP_SYS(open), 2, 1 },     { SCMP_SYS(openat), 3, 2 },
 };
 
-static const int UNSEEN_CALLS[] = { SCMP_SYS(openat2), SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter),
-				    SCMP_SYS(io_uring_register) };
+static const int ABSENT_CALLS[] = { SCMP_SYS(openat2),        SCMP_SYS(io_uring_setup),
+				    SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register),
+				    SCMP_SYS(add_key),        SCMP_SYS(request_key),
+				    SCMP_SYS(keyctl) };
 
 /* Names, IPv4, IPv6 (which is off, and is refused as natively without it) and netlink, which libc itself
  * uses. */
@@ -209,8 +213,8 @@ static int load_named(bool forbid_namespaces)
 		if (r < 0)
 			return r;
 	}
-	for (size_t i = 0; i < ELEMENTSOF(UNSEEN_CALLS); i++) {
-		r = seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), UNSEEN_CALLS[i], 0);
+	for (size_t i = 0; i < ELEMENTSOF(ABSENT_CALLS); i++) {
+		r = seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), ABSENT_CALLS[i], 0);
 		if (r < 0)
 			return r;
 	}

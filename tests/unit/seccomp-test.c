@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/io_uring.h>
+#include <linux/keyctl.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -211,9 +212,14 @@ static void set_id_is_refused(void **state)
 	}
 }
 
+CALL(key_add, syscall(SYS_add_key, "user", "seccomp-test", "x", 1, KEY_SPEC_PROCESS_KEYRING))
+CALL(key_request, syscall(SYS_request_key, "user", "seccomp-test", NULL, 0))
+CALL(key_control, syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 0))
+
 static void unseen_calls_do_not_exist(void **state)
 {
-	static const Call calls[] = { openat2_plain, uring_setup, uring_enter, uring_register, newer_call };
+	static const Call calls[] = { openat2_plain, uring_setup, uring_enter, uring_register,
+				      newer_call,    key_add,     key_request, key_control };
 
 	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
 		if (outcome(*state, calls[i], false) != ENOSYS)
@@ -372,6 +378,7 @@ CALL(chmod_32_plain, chmod_32(f, 0755))
 CALL(fchmod_32_sgid, call_32(94, f->fd, 02755, 0))
 CALL(fchmodat2_32_suid, call_32(NUMBER_FCHMODAT2, f->directory_fd, 0, 04755))
 CALL(openat2_32, call_32(437, -1, 0, 0))
+CALL(keyctl_32, call_32(288, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 0))
 CALL(uring_32, call_32(425, 4, 0, 0))
 CALL(ioctl_32_sti, call_32(54, f->fd, TIOCSTI, 0))
 CALL(getpid_32, call_32(20, 0, 0, 0))
@@ -414,6 +421,7 @@ static void other_architectures_are_filtered(void **state)
 	assert_int_equal(outcome(f, fchmodat2_32_suid, false), EPERM);
 	assert_int_equal(outcome(f, openat2_32, false), ENOSYS);
 	assert_int_equal(outcome(f, uring_32, false), ENOSYS);
+	assert_int_equal(outcome(f, keyctl_32, false), ENOSYS);
 	assert_int_equal(outcome(f, ioctl_32_sti, false), EPERM);
 	assert_int_equal(outcome(f, socket_32_vsock, false), EAFNOSUPPORT);
 	assert_int_equal(outcome(f, socketcall_32, false), ENOSYS);
