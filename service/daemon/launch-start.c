@@ -22,7 +22,7 @@ typedef struct Making {
 	Launch *launch;
 	char id[CS_ID_LENGTH + 1];
 	bool directory, cgroup;
-	int link_fd, request_fd, lifeline_fd, cgroup_fd;
+	int link_fd, request_fd, lifeline_fd, guard_fd, cgroup_fd;
 	gid_t gid;
 	gid_t *groups;
 	size_t n_groups;
@@ -33,6 +33,7 @@ typedef struct Making {
 static void making_done(Making *making)
 {
 	close_fd(making->link_fd);
+	close_fd(making->guard_fd);
 	close_fd(making->request_fd);
 	close_fd(making->lifeline_fd);
 	close_fd(making->cgroup_fd);
@@ -134,11 +135,17 @@ static int make_directory(Making *making, char **ret_problem)
 	Manager *manager = making->manager;
 	int r;
 
-	r = run_dir_make_user(making->user.uid, making->gid, ret_problem);
-	if (r >= 0 && making->launch->profile->temp_root)
-		r = run_dir_make_temp(making->user.uid, making->gid, ret_problem);
+	r = making->guard_fd = run_dir_open_guard(making->user.uid, ret_problem);
 	if (r < 0)
 		return r;
+	if (making->launch->profile->temp_root) {
+		_cleanup_free_ char *problem = NULL;
+
+		/* Any user can be first in /var/tmp. That must not end everybody's launches: the session goes
+		 * without, and says so. */
+		if (run_dir_make_temp(making->user.uid, making->gid, &problem) < 0)
+			log_line("no place for temporary files: %s", problem ? problem : "out of memory");
+	}
 	for (int i = 0; i < ID_ATTEMPTS; i++) {
 		r = session_id_make(making->id);
 		if (r < 0)
@@ -287,6 +294,7 @@ static int spawn_child(Making *making, pid_t *ret_pid, int *ret_pidfd, char **re
 		.facts = &launch->facts,
 		.request = &launch->request,
 		.link_fd = making->link_fd,
+		.guard_fd = making->guard_fd,
 		.request_fd = making->request_fd,
 		.lifeline_fd = making->lifeline_fd,
 		.cgroup_fd = making->cgroup_fd,
@@ -390,6 +398,7 @@ void launch_start(Launch *launch)
 		.manager = launch->manager,
 		.launch = launch,
 		.link_fd = FD_NONE,
+		.guard_fd = FD_NONE,
 		.request_fd = FD_NONE,
 		.lifeline_fd = FD_NONE,
 		.cgroup_fd = FD_NONE,

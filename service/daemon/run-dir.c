@@ -108,9 +108,10 @@ static int user_directory(int parent_fd, const char *parent, uid_t user, uid_t u
 	return directory_make(parent_fd, path + strlen(parent) + 1, path, uid, gid, mode, ret_problem);
 }
 
-int run_dir_make_user(uid_t uid, gid_t gid, char **ret_problem)
+int run_dir_open_guard(uid_t uid, char **ret_problem)
 {
 	_cleanup_close_ int users_fd = FD_NONE, fd = FD_NONE, guard_fd = FD_NONE;
+	struct stat st;
 
 	users_fd = directory_open(CS_RUN_DIR "/users");
 	if (users_fd < 0)
@@ -119,11 +120,14 @@ int run_dir_make_user(uid_t uid, gid_t gid, char **ret_problem)
 	fd = user_directory(users_fd, CS_RUN_DIR "/users", uid, 0, 0, 0711, ret_problem);
 	if (fd < 0)
 		return fd;
-	guard_fd = openat(fd, "guard", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (guard_fd < 0 || fchown(guard_fd, uid, gid) < 0)
+	guard_fd = openat(fd, "guard", O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (guard_fd < 0 || fstat(guard_fd, &st) < 0)
 		return refuse(ret_problem, -errno, "%s/users/%u/guard cannot be made: %s", CS_RUN_DIR, uid,
 			      strerror(errno));
-	return 0;
+	if (!S_ISREG(st.st_mode) || st.st_uid != 0)
+		return refuse(ret_problem, -EPERM, "%s/users/%u/guard is not a file of root's; remove it",
+			      CS_RUN_DIR, uid);
+	return TAKE_FD(guard_fd);
 }
 
 int run_dir_make_temp(uid_t uid, gid_t gid, char **ret_problem)

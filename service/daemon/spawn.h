@@ -17,7 +17,7 @@ typedef struct SpawnPlan {
 	size_t n_groups;
 	const CallerFacts *facts;
 	const LaunchRequest *request;
-	int link_fd, request_fd, lifeline_fd;
+	int link_fd, request_fd, lifeline_fd, guard_fd;
 	int cgroup_fd; /* of cgroup.procs, or FD_NONE */
 } SpawnPlan;
 

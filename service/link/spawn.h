@@ -13,5 +13,6 @@ enum {
 	SPAWN_FD_STDIN = 7, /* key 0 of Launch; open only if the request says so */
 	SPAWN_FD_STDOUT = 8,
 	SPAWN_FD_STDERR = 9,
-	SPAWN_FD_MAX = 10,
+	SPAWN_FD_GUARD = 10, /* root's lock file, read-only: one open file description for each session */
+	SPAWN_FD_MAX = 11,
 };

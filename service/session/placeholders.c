@@ -6,57 +6,115 @@
 #include <sys/file.h>
 #include <sys/syscall.h>
 
-#include "service/link/pack.h"
-
 /*
- * Two locks on one file, which Linux keeps apart: flock(2), shared, is held for life and counts the sessions;
- * an open-file-description lock (fcntl(2)) is held for moments, around every look at the record and every
- * change of what it lists.
+ * Two locks: flock(2) on the guard, shared, is held for life and counts the sessions; whoever has it
+ * exclusively is alone. An open-file-description lock (fcntl(2)) on the record is held for moments, around
+ * every change of what it lists.
  *
- * A path is in the record before its directory is made, so that one that was made is never forgotten.
+ * A path is in the record before its directory is made, so that one that was made is never forgotten. Where
+ * the record cannot be written the directories are made all the same: a trace is less than a hole.
  */
 
+#define RECORD_NAME "placeholders"
 #define RECORD_BYTES_MAX 65536u
 
-static int record_lock(int fd, short type)
+int placeholders_begin(Placeholders *placeholders, const PlanView *view, const char *home, uid_t uid,
+		       char **ret_problem)
 {
-	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
-	int r;
-
-	do
-		r = fcntl(fd, F_OFD_SETLKW, &lock);
-	while (r < 0 && errno == EINTR);
-	return r < 0 ? -errno : 0;
-}
-
-int placeholders_open(Placeholders *placeholders, const char *path, uid_t uid, char **ret_problem)
-{
-	_cleanup_close_ int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-	int r;
-
-	if (fd < 0)
-		return refuse(ret_problem, -errno, "%s cannot be opened: %s; restart claude-sandboxd", path,
-			      strerror(errno));
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != uid || (st.st_mode & 0777) != 0600)
-		return refuse(ret_problem, -EPERM, "%s is not a file of user %u with mode 0600; remove it",
-			      path, (unsigned)uid);
-
-	/* The exclusive lock is only ever taken under the record's lock, and given back before that is. */
-	r = record_lock(fd, F_WRLCK);
-	if (r < 0)
-		return r;
-	r = flock(fd, LOCK_SH) < 0 ? -errno : 0;
-	(void)record_lock(fd, F_UNLCK);
-	if (r < 0)
-		return r;
-	placeholders->record_fd = TAKE_FD(fd);
+	if (placeholders->guard_fd < 0)
+		return refuse(ret_problem, -EBADF,
+			      "the service passed no lock file; are all parts of one version? restart "
+			      "claude-sandboxd");
+	placeholders->home = strdup(home);
+	if (!placeholders->home)
+		return -ENOMEM;
+	placeholders->view = *view;
+	placeholders->uid = uid;
+	/* It waits only for one that is removing, which is done in a moment. */
+	while (flock(placeholders->guard_fd, LOCK_SH) < 0)
+		if (errno != EINTR)
+			return refuse(ret_problem, -errno,
+				      "the lock of this user's sessions cannot be had: %s", strerror(errno));
+	placeholders->counted = true;
 	return 0;
 }
 
-/* The caller holds the record's lock. Return: the size, or a negative errno. */
+/* The directory at path when it is the user's. Return: 0, -ENOENT for anything else, -ENOMEM. */
+static int resolve_own(const Placeholders *placeholders, const char *path, PlanNode *ret)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	int r = placeholders->view.resolve(placeholders->view.userdata, path, &node);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || !S_ISDIR(node.mode) || node.uid != placeholders->uid || node.fd < 0)
+		return -ENOENT;
+	*ret = node;
+	node = PLAN_NODE_INIT;
+	return 0;
+}
+
+/* Open the record's directory; make: with what is missing on the way. Return: 0 or a negative errno. */
+static int state_open(const Placeholders *placeholders, bool make, PlanNode *ret)
+{
+	_cleanup_free_ char *path = strdup(placeholders->home);
+	const char *rest = PLACEHOLDERS_STATE;
+
+	if (!path)
+		return -ENOMEM;
+	for (;;) {
+		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+		_cleanup_free_ char *name = NULL, *parent = NULL;
+		size_t n = strcspn(rest, "/");
+		int r = resolve_own(placeholders, path, &node);
+
+		if (r < 0)
+			return r;
+		if (*rest == 0) {
+			*ret = node;
+			node = PLAN_NODE_INIT;
+			return 0;
+		}
+		name = strndup(rest, n);
+		if (!name)
+			return -ENOMEM;
+		if (make && mkdirat(node.fd, name, 0700) < 0 && errno != EEXIST)
+			return -errno;
+		parent = TAKE_PTR(path);
+		if (asprintf(&path, "%s/%s", parent, name) < 0) {
+			path = NULL;
+			return -ENOMEM;
+		}
+		rest += n + (rest[n] == '/');
+	}
+}
+
+static int record_open(const Placeholders *placeholders, bool make)
+{
+	_cleanup_(plan_node_done) PlanNode state = PLAN_NODE_INIT;
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	_cleanup_close_ int fd = FD_NONE;
+	struct stat st;
+	int r;
+
+	r = state_open(placeholders, make, &state);
+	if (r < 0)
+		return r;
+	fd = openat(state.fd, RECORD_NAME,
+		    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (make ? O_CREAT : 0), 0600);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != placeholders->uid)
+		return -EPERM;
+	while (fcntl(fd, F_OFD_SETLKW, &lock) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return TAKE_FD(fd);
+}
+
+/* Return: the size, or a negative errno. *ret ends with a NUL that does not count. */
 static ssize_t record_read(int fd, char **ret)
 {
 	_cleanup_free_ char *text = NULL;
@@ -108,53 +166,42 @@ static int record_add(int fd, const char *path)
 	return pwrite(fd, path, length, size) == (ssize_t)length ? 0 : -EIO;
 }
 
-/* Make one, recorded. The caller holds the record's lock. */
-static int make_one(int record_fd, int directory_fd, const char *directory, const char *name)
+static int make_one(const Placeholders *placeholders, const PlanNode *directory, const char *name)
 {
+	_cleanup_close_ int record_fd = FD_NONE;
 	_cleanup_free_ char *path = NULL;
 	struct stat st;
-	int r;
 
-	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (fstatat(directory->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
 	if (errno != ENOENT)
 		return -errno;
-	if (asprintf(&path, "%s/%s", directory, name) < 0) {
+	if (asprintf(&path, "%s/%s", directory->path, name) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	r = record_add(record_fd, path);
-	if (r < 0)
-		return r;
-	return mkdirat(directory_fd, name, 0700) < 0 && errno != EEXIST ? -errno : 0;
+	record_fd = record_open(placeholders, true);
+	if (record_fd >= 0)
+		(void)record_add(record_fd, path);
+	return mkdirat(directory->fd, name, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
-int placeholders_make(Placeholders *placeholders, const PlanView *view, const char *directory, uid_t uid,
-		      const char *const *names, char **ret_problem)
+int placeholders_make(Placeholders *placeholders, const char *directory, const char *const *names,
+		      char **ret_problem)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-	int r;
+	int r = resolve_own(placeholders, directory, &node);
 
-	r = view->resolve(view->userdata, directory, &node);
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0 || !S_ISDIR(node.mode) || node.uid != uid || node.fd < 0)
-		return 0;
-
-	r = record_lock(placeholders->record_fd, F_WRLCK);
 	if (r < 0)
-		return r;
-	for (size_t i = 0; names[i] && r == 0; i++) {
-		r = make_one(placeholders->record_fd, node.fd, node.path, names[i]);
+		return r == -ENOENT ? 0 : r;
+	for (size_t i = 0; names[i]; i++) {
+		r = make_one(placeholders, &node, names[i]);
 		/* Where the caller cannot make it, the agent cannot either. */
-		if (r == -EROFS || r == -EACCES)
-			r = 0;
-		if (r < 0)
-			r = refuse(ret_problem, r, "%s/%s cannot be made, to be hidden from the agent: %s",
-				   node.path, names[i], strerror(-r));
+		if (r < 0 && r != -EROFS && r != -EACCES)
+			return refuse(ret_problem, r, "%s/%s cannot be made, to be hidden from the agent: %s",
+				      node.path, names[i], strerror(-r));
 	}
-	(void)record_lock(placeholders->record_fd, F_UNLCK);
-	return r;
+	return 0;
 }
 
 /* Never through a link that somebody put on the way since; only an empty directory goes. */
@@ -175,20 +222,30 @@ static void remove_one(const char *path)
 		(void)unlinkat(fd, slash + 1, AT_REMOVEDIR);
 }
 
-void placeholders_close(Placeholders *placeholders)
+static void remove_all(const Placeholders *placeholders)
 {
-	_cleanup_close_ int fd = TAKE_FD(placeholders->record_fd);
+	_cleanup_(plan_node_done) PlanNode state = PLAN_NODE_INIT;
+	_cleanup_close_ int record_fd = record_open(placeholders, false);
 	_cleanup_free_ char *text = NULL;
 	ssize_t size;
 
-	if (fd < 0 || record_lock(fd, F_WRLCK) < 0)
+	if (record_fd < 0)
 		return;
-	/* Refused while another session counts. */
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		size = record_read(fd, &text);
-		for (const char *p = text; size > 0 && p < text + size; p += strlen(p) + 1)
-			remove_one(p);
-		(void)!ftruncate(fd, 0);
+	size = record_read(record_fd, &text);
+	for (const char *p = text; size > 0 && p < text + size; p += strlen(p) + 1)
+		remove_one(p);
+	if (state_open(placeholders, false, &state) == 0)
+		(void)unlinkat(state.fd, RECORD_NAME, 0);
+}
+
+void placeholders_close(Placeholders *placeholders)
+{
+	if (placeholders->counted) {
+		/* Refused while another session counts. */
+		if (flock(placeholders->guard_fd, LOCK_EX | LOCK_NB) == 0)
+			remove_all(placeholders);
+		(void)flock(placeholders->guard_fd, LOCK_UN);
 	}
-	/* Both locks go with the description, the counting one not before the record is empty. */
+	free(placeholders->home);
+	*placeholders = PLACEHOLDERS_INIT;
 }

@@ -33,7 +33,8 @@ static int make_state(Preparation *preparation, char **ret_problem)
 	return 0;
 }
 
-int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile)
+int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile,
+		     int guard_fd)
 {
 	const char *path = config_text(&request->config, CONFIG_WORKSPACE_ROOT) ?: request->cwd;
 	PlanView functions;
@@ -42,6 +43,7 @@ int preparation_init(Preparation *preparation, const SessionRequest *request, co
 	*preparation = PREPARATION_INIT;
 	preparation->request = request;
 	preparation->profile = profile;
+	preparation->placeholders.guard_fd = guard_fd;
 	r = view_init(&preparation->view, request->uid, request->home);
 	if (r < 0)
 		return r;
@@ -263,21 +265,16 @@ static int make_placeholders(Preparation *preparation, char **ret_problem)
 {
 	const SessionRequest *request = preparation->request;
 	PlanView view = view_functions(&preparation->view);
-	_cleanup_free_ char *record = NULL, *share = NULL;
+	_cleanup_free_ char *share = NULL;
 	int r;
 
-	if (asprintf(&record, CS_RUN_DIR "/users/%u/guard", (unsigned)request->uid) < 0) {
-		record = NULL;
-		return -ENOMEM;
-	}
 	if (asprintf(&share, "%s/.local/share", request->home) < 0) {
 		share = NULL;
 		return -ENOMEM;
 	}
-	r = placeholders_open(&preparation->placeholders, record, request->uid, ret_problem);
+	r = placeholders_begin(&preparation->placeholders, &view, request->home, request->uid, ret_problem);
 	if (r == 0)
-		r = placeholders_make(&preparation->placeholders, &view, share, request->uid,
-				      plan_share_masks(), ret_problem);
+		r = placeholders_make(&preparation->placeholders, share, plan_share_masks(), ret_problem);
 	for (size_t i = 0; preparation->profile->masks[i] && r == 0; i++) {
 		const char *mask = preparation->profile->masks[i], *slash = strrchr(mask, '/');
 		const char *const names[] = { slash ? slash + 1 : mask, NULL };
@@ -288,8 +285,7 @@ static int make_placeholders(Preparation *preparation, char **ret_problem)
 			directory = NULL;
 			return -ENOMEM;
 		}
-		r = placeholders_make(&preparation->placeholders, &view, directory, request->uid, names,
-				      ret_problem);
+		r = placeholders_make(&preparation->placeholders, directory, names, ret_problem);
 	}
 	return r;
 }

@@ -101,7 +101,7 @@ static int fd_if_open(int fd)
 
 int session_run(void)
 {
-	SessionInput input = { .fds = { FD_NONE, FD_NONE, FD_NONE } };
+	SessionInput input = { .fds = { FD_NONE, FD_NONE, FD_NONE }, .guard_fd = FD_NONE };
 	_cleanup_(session_freep) Session *session = NULL;
 	_cleanup_(sd_event_unrefp) sd_event *event = NULL;
 	_cleanup_free_ char *problem = NULL;
@@ -111,6 +111,7 @@ int session_run(void)
 	/* Before anything is opened: a key that the caller had closed leaves its number free. */
 	for (int i = 0; i < KEYS_MAX; i++)
 		input.fds[i] = fd_if_open(SPAWN_FD_STDIN + i);
+	input.guard_fd = fd_if_open(SPAWN_FD_GUARD);
 	if (process_settle() < 0 || limits_settle(&input.descriptors) < 0 || sd_event_new(&event) < 0 ||
 	    session_new(event, SPAWN_FD_LINK, SPAWN_FD_LIFELINE, &session) < 0)
 		return EXIT_FAILURE;

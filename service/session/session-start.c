@@ -301,7 +301,8 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	session_warn(session, session->network.denial.warnings);
 	r = start_wire(session, ret_problem);
 	if (r == 0)
-		r = preparation_init(&session->preparation, &session->request, session->profile);
+		r = preparation_init(&session->preparation, &session->request, session->profile,
+				     session->guard_fd);
 	if (r < 0)
 		return r;
 	start_git(session);
@@ -317,6 +318,7 @@ void session_begin(Session *session, SessionInput *input)
 	session->request = input->request;
 	input->request = (SessionRequest){ 0 };
 	session->descriptors = input->descriptors;
+	session->guard_fd = input->guard_fd;
 	r = session_take(session, input->fds, &error, &problem);
 	if (r == 0)
 		r = session_sequence(session, &error, &problem);

@@ -40,6 +40,7 @@ struct Session {
 	SessionRequest request;
 	const Profile *profile;
 	struct rlimit descriptors;
+	int guard_fd; /* what this user's sessions lock, for life */
 
 	LinkServer *link;
 	Lifeline *lifeline;

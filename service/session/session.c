@@ -412,6 +412,7 @@ int session_new(sd_event *event, int listen_fd, int lifeline_fd, Session **ret)
 			      .network = NETWORK_INIT,
 			      .holder = HOLDER_INIT,
 			      .preparation = PREPARATION_INIT,
+			      .guard_fd = FD_NONE,
 			      .tail = TAIL_INIT,
 			      .leader_fd = FD_NONE };
 	r = session_init(session, listen_fd, lifeline_fd);

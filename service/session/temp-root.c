@@ -87,12 +87,22 @@ int temp_root_make(const char *root, uid_t uid, const char *workspace, char **re
 	_cleanup_free_ char *user = NULL, *path = NULL;
 	char name[NAME_LENGTH + 1];
 	uint8_t key[KEY_BYTES];
+	struct stat st;
 	uint64_t hash;
 	int r;
 
 	root_fd = open(root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (root_fd < 0 && errno == ENOENT)
+		return -ENOENT;
 	if (root_fd < 0)
+		return refuse(ret_problem, -errno,
+			      "%s is no directory; remove it, and the service makes it anew", root);
+	if (fstat(root_fd, &st) < 0)
 		return -errno;
+	if ((st.st_uid != 0 && st.st_uid != uid) || (st.st_mode & 0022))
+		return refuse(ret_problem, -EPERM,
+			      "%s is somebody else's; let root remove it, and the service makes it anew",
+			      root);
 	if (asprintf(&user, "%u", (unsigned)uid) < 0) {
 		user = NULL;
 		return -ENOMEM;

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "service/plan/bwrap-args.h"
@@ -164,7 +165,8 @@ int main(int argc, char **argv)
 				      .uid = request.uid,
 				      .gid = request.gid,
 				      .forwarder = network.routes.forwarder });
-	r = preparation_init(&preparation, &request, profile);
+	/* A lock of our own: nothing here counts with the user's sessions. */
+	r = preparation_init(&preparation, &request, profile, memfd_create("guard", MFD_CLOEXEC));
 	if (r == 0)
 		r = preparation_plan(&preparation,
 				     &(PreparationNetwork){ .jailed = true,

@@ -159,6 +159,9 @@ static void start(Driver *driver)
 	fds[SPAWN_FD_LISTENING] = listening[1];
 	fds[SPAWN_FD_REQUEST] = make_request(driver, environment);
 	fds[SPAWN_FD_LIFELINE] = lifeline[1];
+	fds[SPAWN_FD_GUARD] = open("/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (fds[SPAWN_FD_GUARD] < 0)
+		die("guard");
 	for (int i = 0; i < 3; i++)
 		fds[SPAWN_FD_STDIN + i] = driver->terminal ? slave_fd : i;
 	driver->pid = fork();
@@ -170,6 +173,7 @@ static void start(Driver *driver)
 	(void)close(listening[1]);
 	(void)close(lifeline[1]);
 	(void)close(fds[SPAWN_FD_REQUEST]);
+	(void)close(fds[SPAWN_FD_GUARD]);
 	(void)close_fd(slave_fd);
 	if (read(listening[0], &byte, 1) != 0)
 		die("listening");

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <sys/stat.h>
 
 #include "service/session/placeholders.h"
@@ -13,7 +14,7 @@
 
 /* A home below a directory of the test's own, and the record beside it. */
 typedef struct Fixture {
-	char *root, *home, *share, *record;
+	char *root, *home, *share, *guard;
 	View view;
 	PlanView functions;
 } Fixture;
@@ -49,11 +50,11 @@ static int fixture_make(void **state)
 	f->home = path_of(f->root, "home");
 	local = path_of(f->home, ".local");
 	f->share = path_of(local, "share");
-	f->record = path_of(f->root, "record");
+	f->guard = path_of(f->root, "guard");
 	assert_return_code(mkdir(f->home, 0700), errno);
 	assert_return_code(mkdir(local, 0700), errno);
 	assert_return_code(mkdir(f->share, 0700), errno);
-	fd = open(f->record, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = open(f->guard, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_return_code(fd, errno);
 	assert_return_code(view_init(&f->view, getuid(), f->home), 0);
 	f->functions = view_functions(&f->view);
@@ -61,24 +62,9 @@ static int fixture_make(void **state)
 	return 0;
 }
 
-static void remove_tree(const char *directory)
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	const char *const names[] = { "home/.local/share/applications",
-				      "home/.local/share/fish/kept",
-				      "home/.local/share/fish",
-				      "home/.local/share",
-				      "home/.local",
-				      "home",
-				      "record",
-				      "elsewhere/applications",
-				      "elsewhere" };
-
-	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-		_cleanup_free_ char *path = path_of(directory, names[i]);
-
-		(void)remove(path);
-	}
-	(void)rmdir(directory);
+	return remove(path);
 }
 
 static int fixture_remove(void **state)
@@ -86,133 +72,177 @@ static int fixture_remove(void **state)
 	Fixture *f = *state;
 
 	view_done(&f->view);
-	remove_tree(f->root);
+	(void)nftw(f->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	free(f->root);
 	free(f->home);
 	free(f->share);
-	free(f->record);
+	free(f->guard);
 	free(f);
 	return 0;
 }
 
-static void made_and_removed(void **state)
+/* As a session begins: a description of its own on the guard, as the service opens it. */
+static Placeholders begin(const Fixture *f)
 {
-	Fixture *f = *state;
 	Placeholders p = PLACEHOLDERS_INIT;
 
-	assert_int_equal(placeholders_open(&p, f->record, getuid(), NULL), 0);
-	assert_int_equal(placeholders_make(&p, &f->functions, f->share, getuid(), NAMES, NULL), 0);
+	p.guard_fd = open(f->guard, O_RDONLY | O_CLOEXEC);
+	assert_return_code(p.guard_fd, errno);
+	assert_int_equal(placeholders_begin(&p, &f->functions, f->home, getuid(), NULL), 0);
+	return p;
+}
+
+static void end(Placeholders *p, bool properly)
+{
+	int guard_fd = p->guard_fd;
+
+	p->counted = p->counted && properly;
+	placeholders_close(p);
+	(void)close_fd(guard_fd);
+}
+
+static Placeholders begin_and_make(const Fixture *f)
+{
+	Placeholders p = begin(f);
+
+	assert_int_equal(placeholders_make(&p, f->share, NAMES, NULL), 0);
+	return p;
+}
+
+static void made_and_removed(void **state)
+{
+	const Fixture *f = *state;
+	Placeholders p = begin_and_make(f);
+
 	assert_true(exists(f->share, "applications"));
 	assert_true(exists(f->share, "fish"));
-	placeholders_close(&p);
+	assert_true(exists(f->home, PLACEHOLDERS_STATE "/placeholders"));
+	end(&p, true);
 	assert_false(exists(f->share, "applications"));
 	assert_false(exists(f->share, "fish"));
+	assert_false(exists(f->home, PLACEHOLDERS_STATE "/placeholders"));
 }
 
 static void what_was_there_stays(void **state)
 {
-	Fixture *f = *state;
+	const Fixture *f = *state;
 	_cleanup_free_ char *own = path_of(f->share, "applications");
-	Placeholders p = PLACEHOLDERS_INIT;
+	Placeholders p;
 
 	assert_return_code(mkdir(own, 0755), errno);
-	assert_int_equal(placeholders_open(&p, f->record, getuid(), NULL), 0);
-	assert_int_equal(placeholders_make(&p, &f->functions, f->share, getuid(), NAMES, NULL), 0);
-	placeholders_close(&p);
+	p = begin_and_make(f);
+	end(&p, true);
 	assert_true(exists(f->share, "applications"));
 	assert_false(exists(f->share, "fish"));
 }
 
+static void nothing_missing_leaves_no_trace(void **state)
+{
+	const Fixture *f = *state;
+	Placeholders p;
+
+	for (size_t i = 0; NAMES[i]; i++) {
+		_cleanup_free_ char *own = path_of(f->share, NAMES[i]);
+
+		assert_return_code(mkdir(own, 0755), errno);
+	}
+	p = begin_and_make(f);
+	end(&p, true);
+	assert_false(exists(f->home, ".local/state"));
+}
+
 static void what_was_filled_stays(void **state)
 {
-	Fixture *f = *state;
+	const Fixture *f = *state;
 	_cleanup_free_ char *kept = path_of(f->share, "fish/kept");
-	Placeholders p = PLACEHOLDERS_INIT;
+	Placeholders p = begin_and_make(f);
 
-	assert_int_equal(placeholders_open(&p, f->record, getuid(), NULL), 0);
-	assert_int_equal(placeholders_make(&p, &f->functions, f->share, getuid(), NAMES, NULL), 0);
 	assert_return_code(mkdir(kept, 0755), errno);
-	placeholders_close(&p);
+	end(&p, true);
 	assert_true(exists(f->share, "fish/kept"));
 }
 
 static void the_last_session_removes(void **state)
 {
-	Fixture *f = *state;
-	Placeholders one = PLACEHOLDERS_INIT, two = PLACEHOLDERS_INIT;
+	const Fixture *f = *state;
+	Placeholders one = begin_and_make(f), two = begin_and_make(f);
 
-	assert_int_equal(placeholders_open(&one, f->record, getuid(), NULL), 0);
-	assert_int_equal(placeholders_make(&one, &f->functions, f->share, getuid(), NAMES, NULL), 0);
-	assert_int_equal(placeholders_open(&two, f->record, getuid(), NULL), 0);
-	assert_int_equal(placeholders_make(&two, &f->functions, f->share, getuid(), NAMES, NULL), 0);
-	placeholders_close(&one);
+	end(&one, true);
 	assert_true(exists(f->share, "applications"));
-	placeholders_close(&two);
+	end(&two, true);
 	assert_false(exists(f->share, "applications"));
 }
 
 /* Closing the descriptor without more is what a kill does. */
 static void a_killed_sessions_are_removed_by_the_next(void **state)
 {
-	Fixture *f = *state;
-	Placeholders killed = PLACEHOLDERS_INIT, next = PLACEHOLDERS_INIT;
+	const Fixture *f = *state;
+	Placeholders killed = begin_and_make(f), next;
 
-	assert_int_equal(placeholders_open(&killed, f->record, getuid(), NULL), 0);
-	assert_int_equal(placeholders_make(&killed, &f->functions, f->share, getuid(), NAMES, NULL), 0);
-	killed.record_fd = close_fd(killed.record_fd);
+	end(&killed, false);
 	assert_true(exists(f->share, "applications"));
-	assert_int_equal(placeholders_open(&next, f->record, getuid(), NULL), 0);
-	assert_int_equal(placeholders_make(&next, &f->functions, f->share, getuid(), NAMES, NULL), 0);
-	placeholders_close(&next);
+	next = begin_and_make(f);
+	end(&next, true);
 	assert_false(exists(f->share, "applications"));
 }
 
 static void never_through_a_link(void **state)
 {
-	Fixture *f = *state;
+	const Fixture *f = *state;
 	_cleanup_free_ char *elsewhere = path_of(f->root, "elsewhere");
 	_cleanup_free_ char *victim = path_of(elsewhere, "applications");
 	_cleanup_free_ char *fish = path_of(f->share, "fish"), *made = path_of(f->share, "applications");
-	Placeholders p = PLACEHOLDERS_INIT;
+	Placeholders p;
 
 	assert_return_code(mkdir(elsewhere, 0755), errno);
 	assert_return_code(mkdir(victim, 0755), errno);
-	assert_int_equal(placeholders_open(&p, f->record, getuid(), NULL), 0);
-	assert_int_equal(placeholders_make(&p, &f->functions, f->share, getuid(), NAMES, NULL), 0);
+	p = begin_and_make(f);
 	assert_return_code(rmdir(made), errno);
 	assert_return_code(rmdir(fish), errno);
 	assert_return_code(rmdir(f->share), errno);
 	assert_return_code(symlink(elsewhere, f->share), errno);
-	placeholders_close(&p);
+	end(&p, true);
 	assert_true(exists(elsewhere, "applications"));
 }
 
 static void absent_directory_makes_nothing(void **state)
 {
-	Fixture *f = *state;
+	const Fixture *f = *state;
 	_cleanup_free_ char *absent = path_of(f->home, ".claude");
-	Placeholders p = PLACEHOLDERS_INIT;
+	Placeholders p = begin(f);
 
-	assert_int_equal(placeholders_open(&p, f->record, getuid(), NULL), 0);
-	assert_int_equal(placeholders_make(&p, &f->functions, absent, getuid(), NAMES, NULL), 0);
+	assert_int_equal(placeholders_make(&p, absent, NAMES, NULL), 0);
 	assert_false(exists(f->home, ".claude"));
-	assert_int_equal(placeholders_make(&p, &f->functions, f->share, getuid() + 1, NAMES, NULL), 0);
+	p.uid++;
+	assert_int_equal(placeholders_make(&p, f->share, NAMES, NULL), 0);
 	assert_false(exists(f->share, "fish"));
-	placeholders_close(&p);
+	end(&p, true);
 }
 
-static void record_of_another_kind_refuses(void **state)
+/* A trace is less than a hole: without the record they are made, and stay. */
+static void a_record_that_cannot_be_written(void **state)
 {
-	Fixture *f = *state;
+	const Fixture *f = *state;
+	_cleanup_free_ char *state_directory = path_of(f->home, ".local/state");
+	_cleanup_close_ int fd = open(state_directory, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	Placeholders p;
+
+	assert_return_code(fd, errno);
+	p = begin_and_make(f);
+	assert_true(exists(f->share, "fish"));
+	end(&p, true);
+	assert_true(exists(f->share, "fish"));
+}
+
+static void without_a_guard_it_refuses(void **state)
+{
+	const Fixture *f = *state;
 	_cleanup_free_ char *problem = NULL;
 	Placeholders p = PLACEHOLDERS_INIT;
 
-	assert_int_equal(placeholders_open(&p, f->record, getuid() + 1, &problem), -EPERM);
-	assert_non_null(strstr(problem, "record"));
-	assert_return_code(chmod(f->record, 0644), errno);
-	assert_int_equal(placeholders_open(&p, f->record, getuid(), &problem), -EPERM);
-	assert_int_equal(placeholders_open(&p, f->share, getuid(), &problem), -EISDIR);
-	assert_int_equal(p.record_fd, FD_NONE);
+	assert_int_equal(placeholders_begin(&p, &f->functions, f->home, getuid(), &problem), -EBADF);
+	assert_non_null(strstr(problem, "lock file"));
+	end(&p, true);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fixture_make, fixture_remove)
@@ -227,7 +257,9 @@ int main(void)
 		TEST(a_killed_sessions_are_removed_by_the_next),
 		TEST(never_through_a_link),
 		TEST(absent_directory_makes_nothing),
-		TEST(record_of_another_kind_refuses),
+		TEST(nothing_missing_leaves_no_trace),
+		TEST(a_record_that_cannot_be_written),
+		TEST(without_a_guard_it_refuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
