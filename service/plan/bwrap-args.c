@@ -93,6 +93,10 @@ static void entry_write(Writer *w, const Entry *entry)
 		assert(false);
 	}
 	word(w, entry->destination);
+	if (entry->kind == ENTRY_PROC && entry->mode == ENTRY_RO) {
+		word(w, "--remount-ro");
+		word(w, entry->destination);
+	}
 }
 
 void bwrap_arguments_done(BwrapArguments *arguments)

@@ -54,6 +54,15 @@ static int build_proc(PlanBuild *build)
 				    "covers parts of its own); set procfs = auto");
 
 	build->plan->private_proc = wanted != PROCFS_OUTER && build->facts->private_proc;
+	/*
+	 * A write to /proc/sys asks for a capability seldom and for uid 0 mostly: from root's jail
+	 * core_pattern, which the kernel runs as root of the machine, could be set. Read-only as a whole,
+	 * since nobody has a list of what is writable there. For others it stays: parts made read-only would
+	 * forbid their nested sandboxes.
+	 */
+	if (build->plan->private_proc && build->request->uid == 0)
+		return plan_add_special(build->plan, ENTRY_PROC, "/proc", ENTRY_RO, "system",
+					"the jail's own processes; root could set the machine's kernel up");
 	if (build->plan->private_proc)
 		return plan_add_special(build->plan, ENTRY_PROC, "/proc", ENTRY_PRIVATE, "system",
 					"the jail's own processes");

@@ -445,6 +445,7 @@ Session *session_free(Session *session)
 	holder_done(&session->holder);
 	(void)reports_free(session->reports);
 	(void)close_fd(session->leader_fd);
+	(void)close_fd(session->guard_fd);
 	(void)lifeline_free(session->lifeline);
 	(void)link_server_free(session->link);
 	terminal_keys_done(&session->keys);

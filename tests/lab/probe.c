@@ -326,6 +326,23 @@ static int show_arguments(int argc, char **argv)
 	return 0;
 }
 
+/* What the key management calls answer: errno of add_key, request_key and keyctl, 0 where they work. */
+static int show_keys(void)
+{
+	long answers[] = {
+		syscall(SYS_add_key, "user", "probe", "x", 1, -3 /* KEY_SPEC_SESSION_KEYRING */) < 0 ? errno
+												     : 0,
+		syscall(SYS_request_key, "user", "probe", NULL, 0) < 0 ? errno : 0,
+		syscall(SYS_keyctl, 0 /* KEYCTL_GET_KEYRING_ID */, -4 /* KEY_SPEC_USER_KEYRING */, 0) < 0
+			? errno
+			: 0,
+	};
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		printf("%ld\n", answers[i]);
+	return 0;
+}
+
 static int show_environment(void)
 {
 	for (char **e = environ; *e; e++) {
@@ -551,6 +568,8 @@ int main(int argc, char **argv)
 		return write(1, "out\n", 4) == 4 && write(2, "err\n", 4) == 4 ? 0 : 1;
 	if (strcmp(verb, "copy") == 0)
 		return copy();
+	if (strcmp(verb, "keys") == 0)
+		return show_keys();
 	if (strcmp(verb, "environment") == 0)
 		return show_environment();
 	if (strcmp(verb, "lookup") == 0 && argc == 4)

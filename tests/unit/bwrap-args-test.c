@@ -105,9 +105,22 @@ static void test_whole_plan(void **state)
 	plan_fixture_done(&fixture);
 }
 
+static void root_s_proc_is_read_only(void **state)
+{
+	_cleanup_(plan_done) Plan plan = { 0 };
+	_cleanup_(bwrap_arguments_done) BwrapArguments arguments = { 0 };
+	_cleanup_free_ char *text = NULL;
+
+	assert_int_equal(plan_add_special(&plan, ENTRY_PROC, "/proc", ENTRY_RO, "o", "r"), 0);
+	assert_int_equal(bwrap_arguments_make(&plan, 20, &arguments), 0);
+	text = joined(&arguments);
+	assert_non_null(strstr(text, " --proc /proc --remount-ro /proc "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(root_s_proc_is_read_only),
 		cmocka_unit_test(test_every_kind),
 		cmocka_unit_test(test_whole_plan),
 	};
