@@ -275,12 +275,13 @@ static int on_credentials(sd_bus_message *reply, void *userdata, sd_bus_error *r
 	client_pin(client);
 	client->known = true;
 
-	/* From here on the filter lets pass, in this order, exactly what lies in the list; see on_message().
+	/* In order, and before whatever comes after them: the library empties this queue before it reads on.
 	 */
-	for (ClientHeld *held = client->held; held; held = held->next) {
-		r = sd_bus_enqueue_for_read(client->clients->bus, held->message);
-		if (r < 0)
-			break;
+	r = 0;
+	while (client->held && r >= 0) {
+		_cleanup_message_ sd_bus_message *m = held_take(client);
+
+		r = sd_bus_enqueue_for_read(client->clients->bus, m);
 	}
 	if (r < 0) {
 		log_line("cannot continue messages of %s: %s", client->name, strerror(-r));
@@ -335,11 +336,6 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 		return 0;
 
 	client = client_find(clients, sender);
-	if (client && client->known && client->held && client->held->message == m) {
-		sd_bus_message_unref(held_take(client));
-		return 0;
-	}
-
 	limit = weight_limit(m);
 	weight = wire_weigh(m, limit);
 	if (weight < 0)
@@ -350,17 +346,14 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 			"The message is too long. Launch may carry %u bytes of arguments "
 			"and environment in %u strings, other calls %u bytes in all.",
 			CS_REQUEST_BYTES_MAX, CS_REQUEST_STRINGS_MAX, CLIENT_MESSAGE_BYTES_MAX);
-	if (client && client->known && !client->held)
+	if (client && client->known)
 		return 0;
 
-	/* Its sender is unknown, or it has overtaken one that was put back: to the end of the list. */
 	r = 0;
 	if (!client)
 		r = client_add(clients, sender, &client);
 	if (r >= 0)
 		r = held_add(client, m, (size_t)weight);
-	if (r >= 0 && client->known)
-		r = sd_bus_enqueue_for_read(clients->bus, m);
 	if (r == -ENOBUFS)
 		return sd_bus_reply_method_errorf(
 			m, CS_ERROR_LIMITS_EXCEEDED,

@@ -4,7 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define DRAIN_PACKETS_MAX 16u
+#define DRAIN_PACKETS_MAX 64u
 
 typedef struct Question {
 	LinkClient *link;

@@ -144,6 +144,11 @@ def caller_leaves_while_it_starts(machine, watch):
         assert root.manager("ListSessions")[0][7] == "starting"
         os.kill(user.pid, signal.SIGKILL)
         nothing_left(root)
+    with Caller(USER) as user, Caller(0) as root:
+        user.launch_start(b"numb")
+        wait_for(lambda: root.manager("ListSessions"), "the session that ignores its end")
+        os.kill(user.pid, signal.SIGKILL)
+        nothing_left(root)
 
 
 @case

@@ -38,14 +38,14 @@ def dead_sessions_are_swept(machine, watch):
         wait_for(lambda: not processes("claude-sandboxd"), "the service's end")
         with open(f"/run/claude-sandbox/sessions/{session}/record", "rb") as f:
             assert b"/tmp" in f.read()
-        victim = [p for p in processes("session") if b"left" not in read_cgroup(p) and session.encode() in read_cgroup(p)]
+        victim = [p for p in processes("session") if session.encode() in read_cgroup(p)]
         for pid in victim:
             os.kill(pid, signal.SIGKILL)
         os.mkdir("/run/claude-sandbox/sessions/aaaaaaaaaaaaaaaa", 0o711)
         os.mkdir("/run/claude-sandbox/sessions/not-ours")
         forged = "/run/claude-sandbox/sessions/bbbbbbbbbbbbbbbb"
         shutil.copytree(f"/run/claude-sandbox/sessions/{kept}", forged, ignore=shutil.ignore_patterns("link"))
-        assert [s[0] for s in user.manager("ListSessions")] == [kept]
+        wait_for(lambda: [s[0] for s in user.manager("ListSessions")] == [kept], "the end of the dead session")
         assert sorted(os.listdir("/run/claude-sandbox/sessions")) == sorted([kept, "not-ours"])
         wait_for(lambda: not processes("left-behind"), "the end of what was left")
         os.rmdir("/run/claude-sandbox/sessions/not-ours")
@@ -133,7 +133,8 @@ def polkit_hangs_and_the_caller_leaves(machine, watch):
         os.kill(polkit, signal.SIGSTOP)
         try:
             user.launch_start(b"run")
-            root.manager("ListSessions")
+            root.launch(b"exit")
+            nothing_left(root)
             assert os.listdir("/run/claude-sandbox/sessions") == []
             os.kill(user.pid, signal.SIGKILL)
             os.waitid(os.P_PIDFD, user.pidfd, os.WEXITED | os.WNOWAIT)

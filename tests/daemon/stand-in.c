@@ -182,7 +182,7 @@ static void on_link(StandIn *s)
 	if (n < 0)
 		return;
 	NEED(link_decode(buffer, (size_t)n, &m) == 0);
-	if (acts(s, "deaf"))
+	if (acts(s, "deaf") || acts(s, "numb"))
 		return;
 	if (m.kind == LINK_TABLE_GET) {
 		send_table(s, &m);
@@ -218,7 +218,7 @@ static void act(StandIn *s)
 
 	if (acts(s, "die"))
 		_exit(3);
-	if (acts(s, "silent"))
+	if (acts(s, "silent") || acts(s, "numb"))
 		return;
 	if (acts(s, "garbage")) {
 		NEED(packet_send(s->link_fd, "garbage", 7) == 0);
@@ -295,7 +295,7 @@ int main(void)
 		}
 		if (s.link_fd >= 0 && p[1].revents)
 			on_link(&s);
-		if (p[2].revents & (POLLHUP | POLLERR) && !acts(&s, "stubborn"))
+		if (p[2].revents & (POLLHUP | POLLERR) && !acts(&s, "stubborn") && !acts(&s, "numb"))
 			finish(&s, SIGHUP);
 	}
 }
