@@ -40,6 +40,18 @@ static bool switch_ipv6_off(void)
 }
 
 /*
+ * A namespace inherits also what widens: to take one's own addresses and 127/8 from the wire. A setting for
+ * all devices adds to jail0's own. Best effort: the reverse path filter drops most of both anyway.
+ */
+static void take_nothing_odd(void)
+{
+	(void)write_setting(IPV4_PATH "/all/accept_local", "0");
+	(void)write_setting(IPV4_PATH "/all/route_localnet", "0");
+	(void)write_setting(IPV4_PATH "/" ROUTES_JAIL_DEVICE "/accept_local", "0");
+	(void)write_setting(IPV4_PATH "/" ROUTES_JAIL_DEVICE "/route_localnet", "0");
+}
+
+/*
  * A new namespace inherits the host's settings of IPv4 (devconf_inherit_init_net). A host that leaves routes
  * without carrier aside would make the jail's default route vanish whenever the wire is away. Best effort:
  * where it cannot be written, the read-back refuses such a jail.
@@ -66,6 +78,7 @@ int jail_sockets_open(JailSockets *ret, char **ret_problem)
 	if (r < 0)
 		return r;
 	keep_routes_without_carrier();
+	take_nothing_odd();
 
 	r = netlink_open(NETLINK_ROUTE, 0, &sockets.route_fd);
 	if (r >= 0)

@@ -2,6 +2,7 @@
 #include "service/net/link.h"
 
 #include <linux/if_link.h>
+#include <linux/ip.h>
 #include <net/if_arp.h>
 
 /* linux/if_link.h of some distributions is older than the kernel; the numbers are fixed. */
@@ -86,6 +87,31 @@ static int decode_strange(const struct rtattr **slots, Link *link)
 	return 0;
 }
 
+/*
+ * IFLA_AF_SPEC holds a nest for each family; IPv4's has the settings as an array of 32-bit numbers in the
+ * order of IPV4_DEVCONF_ (linux/ip.h), which starts at 1.
+ */
+static int decode_settings(const struct rtattr *families, Link *link)
+{
+	const struct rtattr *family[AF_INET + 1], *ipv4[IFLA_INET_CONF + 1];
+	size_t index = IPV4_DEVCONF_RP_FILTER - 1;
+
+	if (attributes_nested(families, family, ELEMENTSOF(family), NULL) < 0)
+		return -EBADMSG;
+	if (!family[AF_INET])
+		return 0;
+	if (attributes_nested(family[AF_INET], ipv4, ELEMENTSOF(ipv4), NULL) < 0)
+		return -EBADMSG;
+	if (!ipv4[IFLA_INET_CONF])
+		return 0;
+	if (attribute_size(ipv4[IFLA_INET_CONF]) < (index + 1) * sizeof(uint32_t))
+		return -EBADMSG;
+	memcpy(&link->reverse_path,
+	       (const uint8_t *)RTA_DATA(ipv4[IFLA_INET_CONF]) + index * sizeof(uint32_t),
+	       sizeof(link->reverse_path));
+	return 0;
+}
+
 int link_parse(const struct nlmsghdr *header, Link *ret)
 {
 	Link link = {
@@ -118,6 +144,8 @@ int link_parse(const struct nlmsghdr *header, Link *ret)
 		link.has_address = true;
 	}
 	if (decode_strange(slots, &link) < 0)
+		return -EBADMSG;
+	if (slots[IFLA_AF_SPEC] && decode_settings(slots[IFLA_AF_SPEC], &link) < 0)
 		return -EBADMSG;
 	if (slots[IFLA_LINKINFO] && decode_info(slots[IFLA_LINKINFO], &link) < 0)
 		return -EBADMSG;
@@ -208,6 +236,38 @@ static int without_generated_address(Denial *denial)
 	nla_nest_end(message, family);
 	nla_nest_end(message, families);
 	(void)netlink_program_one(denial->netlink, message, NULL);
+	return 0;
+}
+
+/*
+ * pasta opens the port that a datagram came from on all of the host's addresses, and hands in what arrives
+ * there: other machines and programs of the host could talk to the agent. With the filter the kernel looks
+ * the sender up as if it answered; a denied one ends at its prohibit route, and the datagram is dropped
+ * (ip_fib_validate_source). By netlink, since /proc/sys may be read-only.
+ */
+int link_step_reverse_path(Denial *denial, char **ret_problem)
+{
+	_cleanup_(nl_msg_freep) struct nl_msg *message = change_message(denial->jail_index, 0);
+	struct nlattr *families, *family, *settings;
+	int r;
+
+	if (!message)
+		return -ENOMEM;
+	families = nla_nest_start(message, IFLA_AF_SPEC);
+	family = families ? nla_nest_start(message, AF_INET) : NULL;
+	settings = family ? nla_nest_start(message, IFLA_INET_CONF) : NULL;
+	if (!settings)
+		return -ENOMEM;
+	r = netlink_put_u32(message, IPV4_DEVCONF_RP_FILTER, 1);
+	if (r < 0)
+		return r;
+	nla_nest_end(message, settings);
+	nla_nest_end(message, family);
+	nla_nest_end(message, families);
+	r = netlink_program_one(denial->netlink, message, NULL);
+	if (r < 0)
+		return refuse(ret_problem, r, "cannot filter senders by their reverse path: %s",
+			      strerror(-r));
 	return 0;
 }
 

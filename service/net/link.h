@@ -22,7 +22,8 @@ typedef struct Link {
 	char kind[32]; /* IFLA_INFO_KIND, "" for none */
 	/* IFLA_TUN_: as given, 0xff where absent (linux/if_link.h) */
 	uint8_t tun_type, tun_pi, tun_vnet_header, tun_persist, tun_multi_queue;
-	const char *strange; /* the first property that no device of ours has, in words, or NULL */
+	uint32_t reverse_path; /* rp_filter of IPv4; 0 (off) where the kernel says nothing */
+	const char *strange;   /* the first property that no device of ours has, in words, or NULL */
 } Link;
 
 /* Return: 0, or -EBADMSG for what no kernel writes. */
@@ -37,3 +38,6 @@ int link_find(Netlink *netlink, const char *name, Link *ret);
 
 int link_step_loopback(Denial *denial, char **ret_problem);
 int link_step_jail(Denial *denial, char **ret_problem);
+/* Drop what arrives from an address to which no route leads out by jail0 (RFC 3704). Before the device is up.
+ */
+int link_step_reverse_path(Denial *denial, char **ret_problem);

@@ -48,6 +48,8 @@ static int check_jail(const Link *link, char **ret_problem)
 		return differs(ret_problem, link, "its flags are not those of an Ethernet device that is up");
 	if (link->mtu != LINK_MTU)
 		return differs(ret_problem, link, "its MTU was changed");
+	if (link->reverse_path != 1)
+		return differs(ret_problem, link, "it lets datagrams of any sender in (rp_filter)");
 	if (!link->has_address || (link->address[0] & 1) ||
 	    memcmp(link->address, far_end, sizeof(far_end)) == 0)
 		return differs(ret_problem, link, "its link address cannot be used");

@@ -2,10 +2,12 @@
 """Ways out that were found once: each stays shut."""
 
 import os
+import socket
 import subprocess
 
-from case import CLAUDE, equal, holds, test
+from case import CLAUDE, SANDBOX, equal, holds, test
 from machine import ALICE, ROOT
+from network import ECHO_PORT, HOST, LOOPBACK, NEIGHBOUR, PUBLIC
 
 
 @test(needs="bus")
@@ -71,3 +73,48 @@ def squatted_temp_root_costs_no_launch(lab):
         holds(b"temporary files" in result.err and b"CLAUDE_CODE_TMPDIR" not in result.out, repr(result))
     finally:
         os.unlink(path)
+
+
+# Inside: one datagram out and its answer back, so that pasta has opened the port on the host; then whatever comes.
+LISTENER = f"""
+import select, socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("0.0.0.0", 8125))
+s.sendto(b"hello", ("{PUBLIC}", {ECHO_PORT}))
+select.select([s], [], [], 5)[0] or sys.exit("no answer")
+s.recvfrom(100)
+print("ready", flush=True)
+sys.stdin.readline()
+s.sendto(b"hello", ("{PUBLIC}", {ECHO_PORT}))
+while True:
+    select.select([s], [], [], 5)[0] or sys.exit("no second answer")
+    data, sender = s.recvfrom(100)
+    if sender[0] == "{PUBLIC}":
+        break
+    print("got", data, sender, flush=True)
+while select.select([s], [], [], 0)[0]:
+    print("got", *s.recvfrom(100), flush=True)
+"""
+
+
+@test(needs="bus")
+def nobody_talks_to_an_agent_by_its_ports(lab):
+    """A port that an agent sends from is opened on the host; denied senders stay denied that way round too."""
+    for user in (ALICE, ROOT):
+        agent = lab.start([SANDBOX, "shell", "-c", "exec /usr/bin/python3 -c \"$0\"", LISTENER], user, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            equal(agent.stdout.readline(), b"ready\n", str(user))
+            sender = "import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'secret', ('%s', 8125))"
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+                for to in (HOST, LOOPBACK):
+                    own.sendto(b"secret of the host", (to, 8125))
+            subprocess.run(["/usr/bin/nsenter", "-t", str(lab.network.inet.process), "-n", "/usr/bin/python3", "-c",
+                            sender % HOST], check=True, timeout=10)
+            # pasta hands datagrams on in order: with the answer to a second one, what came before it has been seen
+            out, err = agent.communicate(b"look\n", timeout=10)
+            equal((agent.returncode, out), (0, b""), f"{user}: {err!r}; from {NEIGHBOUR} or the host")
+        finally:
+            if agent.poll() is None:
+                agent.kill()
+                agent.wait()

@@ -28,6 +28,7 @@ static const char *left_out; /* the step's name */
 STEP(link_step_loopback, "loopback")
 STEP(address_step, "address")
 STEP(tap_step_filter, "filter")
+STEP(link_step_reverse_path, "reverse-path")
 STEP(link_step_jail, "device")
 STEP(neighbour_step, "neighbour")
 STEP(route_step_prohibits, "prohibits")
@@ -41,6 +42,7 @@ const DenialStep denial_steps[] = {
 	{ "loopback", without_link_step_loopback },
 	{ "address", without_address_step },
 	{ "filter", without_tap_step_filter },
+	{ "reverse-path", without_link_step_reverse_path },
 	{ "device", without_link_step_jail },
 	{ "neighbour", without_neighbour_step },
 	{ "prohibits", without_route_step_prohibits },

@@ -38,6 +38,7 @@ const DenialStep denial_steps[] = {
 	{ "loopback", link_step_loopback },
 	{ "address", address_step },
 	{ "filter", filter_or_not },
+	{ "reverse-path", link_step_reverse_path },
 	{ "device", link_step_jail },
 	{ "neighbour", neighbour_step },
 	{ "prohibits", route_step_prohibits },
