@@ -15,14 +15,15 @@ from machine import ALICE, ROOT
 QUICKSTART = machine.SOURCE + "/quickstart"
 INSTALLED = ("/usr/libexec/claude-sandbox", "/usr/local/bin/claude", "/usr/local/bin/claude-sandbox",
              "/usr/share/dbus-1/system.d/org.claudesandbox1.conf", "/usr/share/dbus-1/system-services/org.claudesandbox1.service",
-             "/etc/claude-gitconfig", "/usr/share/doc/claude-sandbox", "/var/lib/claude-sandbox")
+             "/etc/claude-gitconfig", "/usr/share/doc/claude-sandbox", "/var/lib/claude-sandbox",
+             "/var/cache/claude-sandbox")
 
 
 def run(lab, *words, **more):
     """quickstart, as sudo starts it for alice, without a terminal."""
     environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "TERM": "xterm",
                    "LANG": "C.UTF-8", "SUDO_USER": "alice", "SUDO_UID": str(ALICE.uid), "SUDO_GID": str(ALICE.gid), **more}
-    return lab.run([QUICKSTART, *words], ROOT, env=environment, cwd=machine.SOURCE, limit=240)
+    return lab.run([QUICKSTART, *words], ROOT, env=environment, cwd=machine.SOURCE, limit=500)
 
 
 def take_away(lab):
@@ -58,7 +59,7 @@ def tree():
     return found
 
 
-@test(300)
+@test(600)
 def from_nothing_and_back(lab):
     take_away(lab)
     before = tree()
@@ -66,8 +67,6 @@ def from_nothing_and_back(lab):
     equal(result.status, 0, repr(result))
     holds(b"works" in result.out and b"0666" in result.out and b"started the system bus" in result.out, repr(result))
     equal(tree(), before, "the person's checkout is as it was")
-    equal([name for name in os.listdir("/var/tmp") if name.startswith("claude-sandbox-build")], [],
-          "no build is left")
     for user in (ALICE, ROOT):
         equal(lab.shell("exit 7", user).status, 7)
         lab.remove_agent(user)
