@@ -66,7 +66,7 @@ def tricks_work_without_the_filter(lab):
     steps(lab)
     internal = [network.INTERNAL["10.0.0.0/8"], network.INTERNAL["169.254.0.0/16"], network.NEIGHBOUR]
     for user in BOTH:
-        sabotage(lab, "filter", "no-self-test", "no-read-back")
+        sabotage(lab, "filter", "reverse-path", "no-self-test", "no-read-back")
         quiet(lab)
         token = f"open-{user}"
         rows = reach(lab, internal, token, inside(lab, user), limit=1000)
