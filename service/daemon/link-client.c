@@ -289,9 +289,10 @@ void link_client_drain(LinkClient *link)
 static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	Question *question = userdata;
-	_cleanup_(link_unrefp) LinkClient *link = link_ref(question->link);
+	LinkClient *link = link_ref(question->link);
 
 	question_answer(question, -ETIMEDOUT);
+	link_unref(link);
 	return 0;
 }
 

@@ -19,6 +19,12 @@ ssize_t packet_receive(int fd, void *buffer, size_t max)
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 	ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
+	/*
+	 * A peer that closes without having read everything leaves this error (once), and the kernel tells it
+	 * before what the peer had sent: its last words must not be lost by it.
+	 */
+	if (n < 0 && errno == ECONNRESET)
+		n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return -errno;
 	if (message.msg_flags & MSG_TRUNC)

@@ -352,6 +352,22 @@ static void packets_are_bounded_and_carry_no_descriptors(void **state)
 	(void)close_fd(pair[1]);
 }
 
+static void last_words_are_heard(void **state)
+{
+	char buffer[8];
+	int pair[2];
+
+	/* The peer closes without having read ours. */
+	assert_return_code(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), errno);
+	assert_int_equal(packet_send(pair[0], "unread", 6), 0);
+	assert_int_equal(packet_send(pair[1], "last", 4), 0);
+	(void)close_fd(pair[1]);
+	assert_int_equal(packet_receive(pair[0], buffer, sizeof(buffer)), 4);
+	assert_memory_equal(buffer, "last", 4);
+	assert_int_equal(packet_receive(pair[0], buffer, sizeof(buffer)), 0);
+	(void)close_fd(pair[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,6 +382,7 @@ int main(void)
 		cmocka_unit_test(report_round_trip_and_refusals),
 		cmocka_unit_test(orders_round_trip_and_refusals),
 		cmocka_unit_test(packets_are_bounded_and_carry_no_descriptors),
+		cmocka_unit_test(last_words_are_heard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
