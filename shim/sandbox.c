@@ -4,6 +4,8 @@
 #include "dbus/names.h"
 #include "shim/verbs.h"
 
+static const char *const install_options[] = { "--list", "--remove", NULL };
+
 static const SandboxVerb verbs[] = {
 	{
 		.name = "shell",
@@ -56,6 +58,22 @@ static const SandboxVerb verbs[] = {
 		.run = verb_policy,
 	},
 	{
+		.name = "install",
+		.synopsis = "[--json] AGENT [VERSION] | --list | --remove AGENT",
+		.summary = "install an agent for every user, from npm's registry",
+		.details = "AGENT is claude, codex or pi; VERSION a version or a tag of the registry, else "
+			   "latest.\n"
+			   "Needs root and npm. No script of a package is run and every archive is checked\n"
+			   "against its digest; running sessions keep the version that they have.\n"
+			   "--list shows what is installed, for everybody and for yourself.\n"
+			   "--remove takes away what was installed for everybody.\n",
+		.takes_argument = true,
+		.takes_second = true,
+		.options = install_options,
+		.has_json = true,
+		.run = verb_install,
+	},
+	{
 		.name = "version",
 		.synopsis = "[--json]",
 		.summary = "show the versions of this command and of the service",
@@ -103,8 +121,23 @@ static int refuse_verb(const char *name, char **ret_problem)
 		    : refuse(ret_problem, -EINVAL, "a verb is missing; the verbs are: %s", names);
 }
 
+static bool has_option(const SandboxVerb *verb, const char *option)
+{
+	for (const char *const *own = verb ? verb->options : NULL; own && *own; own++)
+		if (streq(*own, option))
+			return true;
+	return false;
+}
+
 static int parse_option(const char *option, SandboxCall *call, char **ret_problem)
 {
+	if (has_option(call->verb, option)) {
+		if (call->option && !streq(call->option, option))
+			return refuse(ret_problem, -EINVAL, "%s and %s exclude each other", call->option,
+				      option);
+		call->option = option;
+		return 0;
+	}
 	if (streq(option, "--json"))
 		call->json = true;
 	else if (streq(option, "--help") || streq(option, "-h"))
@@ -167,6 +200,8 @@ int sandbox_parse(int argc, char *const *argv, SandboxCall *ret, char **ret_prob
 			}
 		} else if (call.verb->takes_argument && !call.argument) {
 			call.argument = argv[i];
+		} else if (call.verb->takes_second && !call.second) {
+			call.second = argv[i];
 		} else {
 			return refuse(ret_problem, -EINVAL,
 				      "'%s' is one argument too many; usage: claude-sandbox %s %s", argv[i],

@@ -30,7 +30,9 @@ typedef struct SandboxVerb SandboxVerb;
 typedef struct SandboxCall {
 	const SandboxVerb *verb; /* NULL with help or version: of the whole command */
 	bool json, help, version;
-	const char *argument;   /* the verb's one argument, or NULL */
+	const char *option;     /* the one of the verb's own options that was given, or NULL */
+	const char *argument;   /* the verb's argument, or NULL */
+	const char *second;     /* its second one, or NULL */
 	char *const *arguments; /* shell: everything behind it */
 } SandboxCall;
 
@@ -40,7 +42,9 @@ struct SandboxVerb {
 	const char *summary;  /* one line */
 	const char *details;  /* whole lines */
 	const char *argument; /* name of its argument where one must be there */
-	bool takes_argument;
+	bool takes_argument, takes_second;
+	const char *const
+		*options; /* its own, behind its name, of which one may be given; NULL, or ends with NULL */
 	bool has_json;
 	bool passes_on; /* everything behind it belongs to another program */
 	/* Return: an exit status. */

@@ -10,7 +10,7 @@ _claude_sandbox_ids()
 _claude_sandbox()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} verb='' i
-	local verbs='shell sessions stop allow-ip policy version help'
+	local verbs='shell sessions stop allow-ip policy install version help'
 
 	COMPREPLY=()
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -42,6 +42,13 @@ _claude_sandbox()
 			mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word")
+		fi
+		;;
+	install)
+		if [[ $word == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W '--list --remove --json --help' -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -W 'claude codex pi' -- "$word")
 		fi
 		;;
 	allow-ip)

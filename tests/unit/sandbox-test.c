@@ -154,9 +154,9 @@ static void mistakes_are_usage(void **state)
 		const char *line, *err;
 	} cases[] = {
 		{ "claude-sandbox", "a verb is missing; the verbs are: shell, sessions, stop, allow-ip, "
-				    "policy, version, help" },
+				    "policy, install, version, help" },
 		{ "claude-sandbox doctr", "there is no verb 'doctr'; the verbs are: shell, sessions, stop, "
-					  "allow-ip, policy, version, help" },
+					  "allow-ip, policy, install, version, help" },
 		{ "claude-sandbox --jsn sessions",
 		  "there is no option '--jsn'; see 'claude-sandbox --help'" },
 		{ "claude-sandbox sessions --version",
@@ -172,6 +172,20 @@ static void mistakes_are_usage(void **state)
 		{ "claude-sandbox stop \033[2J",
 		  "'\\x1b[2J' is no session's id; 'claude-sandbox sessions' lists them" },
 		{ "claude-sandbox allow-ip add", "'allow-ip' has no 'add'; it has: list" },
+		{ "claude-sandbox --list install",
+		  "there is no option '--list'; see 'claude-sandbox --help'" },
+		{ "claude-sandbox stop --list x",
+		  "there is no option '--list'; see 'claude-sandbox --help'" },
+		{ "claude-sandbox install --list --remove", "--list and --remove exclude each other" },
+		{ "claude-sandbox install --list claude", "'install --list' takes no 'claude'" },
+		{ "claude-sandbox install vim",
+		  "'vim' cannot be installed; the agents are: claude, codex, pi" },
+		{ "claude-sandbox install claude ../x",
+		  "'../x' is no version: digits, letters, dots and hyphens, as 1.2.3 or latest" },
+		{ "claude-sandbox install --remove claude 1", "'install --remove' takes no version" },
+		{ "claude-sandbox install claude 1 2",
+		  "'2' is one argument too many; usage: claude-sandbox install [--json] AGENT [VERSION] | "
+		  "--list | --remove AGENT" },
 		{ "claude-sandbox help x", "there is no verb 'x'; see 'claude-sandbox help'" },
 	};
 
