@@ -178,13 +178,16 @@ static void a_newer_service_replaces_an_older_one(void **state)
 {
 	Fixture *fixture = *state;
 	_cleanup_close_ int old = connect_to(fixture), new = FD_NONE;
+	LinkMessage m;
 
 	(void)expect(fixture, old, LINK_HELLO);
 	new = connect_to(fixture);
 	expect_end(fixture, old);
 	(void)expect(fixture, new, LINK_HELLO);
 	assert_int_equal(link_server_exited(fixture->server, 7 << 8, NULL), 0);
-	assert_int_equal(expect(fixture, new, LINK_EXITED).exit_status, 7 << 8);
+	m = expect(fixture, new, LINK_EXITED);
+	assert_int_equal(m.exit_status, 7 << 8);
+	link_message_done(&m);
 	assert_int_equal(fixture->delivered, 1);
 }
 
