@@ -63,13 +63,30 @@ static void session_make_plan(Session *session)
 	session_warn(session, session->plan.warnings);
 }
 
-/* git answers and the wire comes in any order; the plan needs the one, the agent both. */
+/* Init waits for this word and for nothing else. */
+static void session_go(Session *session)
+{
+	int r = reports_send(session->reports, REPORT_GO, 0);
+
+	session->released = true;
+	/* Init is gone already: why, its own report or bwrap's last words say. */
+	if (r < 0 && r != -EPIPE)
+		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, strerror(-r));
+}
+
+/*
+ * git answers and the wire comes in any order; the plan needs the one, the agent both. The mounts need no
+ * wire: bwrap makes them beside pasta's start, and init waits.
+ */
 static void session_advance(Session *session)
 {
 	if (session->phase == PHASE_STARTING && session->git_known && !session->planned)
 		session_make_plan(session);
-	if (session->phase == PHASE_STARTING && session->planned && session->wire_known && !session->executed)
+	if (session->phase == PHASE_STARTING && session->planned && !session->executed)
 		session_execute(session);
+	if (session->phase == PHASE_STARTING && session->executed && session->wire_known &&
+	    !session->released)
+		session_go(session);
 }
 
 static void on_git_answered(void *userdata, const GitIdentity *identity)
@@ -353,7 +370,7 @@ static void session_forget_start(Session *session)
 	freep(&session->pasta);
 	freep(&session->git);
 	session->private_proc = session->planned = session->wire_known = false;
-	session->git_known = session->offline = session->executed = false;
+	session->git_known = session->offline = session->executed = session->released = false;
 }
 
 void session_begin_again(Session *session)

@@ -195,7 +195,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 
 static void on_executed(Session *session, pid_t leader)
 {
-	if (session->phase != PHASE_STARTING || leader <= 1)
+	if (session->phase != PHASE_STARTING || !session->released || leader <= 1)
 		return;
 	session->leader_fd = program_pidfd_below(leader, session->holder.pid);
 	/* An agent that exits at once may have taken init along already; the report of that comes next. */
@@ -268,6 +268,7 @@ static void on_report(void *userdata, const Report *report, pid_t leader)
 	case REPORT_SIGNAL:
 	case REPORT_RESUME:
 	case REPORT_HANGUP:
+	case REPORT_GO:
 	case REPORT_KIND_MAX:
 		/* What only we say. Whoever sends that is not init as it was made. */
 		session_end_because(session,
