@@ -3,12 +3,21 @@
 
 #include <sys/epoll.h>
 
+#include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/session/covers.h"
 #include "service/session/jail-exec.h"
 #include "service/session/program.h"
 
 #define READ_BACK_USEC (100 * USEC_PER_MSEC) /* a burst of events is read back once */
+
+static void fail_with_fix(Session *session, const char *error, char **problem, int r)
+{
+	/* What the plan refuses by its rules is no fault of the machine's. */
+	if (r != -EPERM || streq(error, CS_ERROR_JAIL_UNAVAILABLE))
+		error_add_fix(problem, r);
+	session_fail(session, error, *problem ?: strerror(-r));
+}
 
 static int on_tail(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
@@ -40,7 +49,7 @@ static void session_execute(Session *session)
 				 &session->holder, &problem);
 	session->executed = true;
 	if (r < 0)
-		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem ?: strerror(-r));
+		fail_with_fix(session, CS_ERROR_JAIL_UNAVAILABLE, &problem, r);
 }
 
 static void session_make_plan(Session *session)
@@ -55,7 +64,7 @@ static void session_make_plan(Session *session)
 	r = preparation_plan(&session->preparation, &network, &session->keys, &session->plan, &error,
 			     &problem);
 	if (r < 0) {
-		session_fail(session, error, problem ?: strerror(-r));
+		fail_with_fix(session, error, &problem, r);
 		return;
 	}
 	session->planned = true;
@@ -319,7 +328,7 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	r = start_wire(session, ret_problem);
 	if (r == 0)
 		r = preparation_init(&session->preparation, &session->request, session->profile,
-				     session->guard_fd);
+				     session->guard_fd, ret_problem);
 	if (r < 0)
 		return r;
 	start_git(session);
@@ -340,7 +349,7 @@ void session_begin(Session *session, SessionInput *input)
 	if (r == 0)
 		r = session_sequence(session, &error, &problem);
 	if (r < 0) {
-		session_fail(session, error, problem ?: strerror(-r));
+		fail_with_fix(session, error, &problem, r);
 		return;
 	}
 	session_advance(session);
@@ -383,7 +392,7 @@ void session_begin_again(Session *session)
 	session->again = true;
 	r = session_sequence(session, &error, &problem);
 	if (r < 0) {
-		session_fail(session, error, problem ?: strerror(-r));
+		fail_with_fix(session, error, &problem, r);
 		return;
 	}
 	session_advance(session);

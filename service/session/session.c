@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/session/covers.h"
 #include "service/session/orphans.h"
@@ -233,6 +234,7 @@ static void on_init_failed(Session *session, InitStage stage, int error)
 	(void)refuse(&problem, -error, "%s (%s): %s", stages[stage],
 		     stage == INIT_STAGE_DIRECTORY ? session->plan.cwd : session->plan.program,
 		     strerror(error));
+	error_add_fix(&problem, -error);
 	session_fail(session, missing ? CS_ERROR_AGENT_MISSING : CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
 
@@ -309,7 +311,10 @@ static int on_holder_ended(sd_event_source *source, int fd, uint32_t revents, vo
 	if (session->phase == PHASE_STARTING) {
 		(void)tail_read(&session->tail);
 		line = tail_last_line(&session->tail);
-		(void)refuse(&problem, -ECHILD, "bwrap ended before the agent ran: %s",
+		(void)refuse(&problem, -ECHILD,
+			     "bwrap ended before the agent ran: %s; reinstall bubblewrap and claude-sandbox, "
+			     "or see "
+			     "what forbids it here (a security module, a container)",
 			     line ?: "without a word");
 		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
 		return 0;
