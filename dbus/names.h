@@ -15,6 +15,7 @@
 
 /* Members that clients call or watch */
 #define CS_MEMBER_LAUNCH "Launch"
+#define CS_OPTION_BACKGROUND "background" /* of Launch */
 #define CS_MEMBER_DOCTOR "Doctor"
 #define CS_MEMBER_VERIFY "Verify"
 #define CS_MEMBER_LIST_ALLOW_IP "ListAllowIp"

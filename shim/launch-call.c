@@ -46,7 +46,8 @@ int launch_call_send(sd_bus *bus, const LaunchCall *call, sd_bus_message_handler
 	if (r >= 0)
 		r = append_descriptors(m, call);
 	if (r >= 0)
-		r = sd_bus_message_append(m, "a{sv}", 0);
+		r = call->background ? sd_bus_message_append(m, "a{sv}", 1, CS_OPTION_BACKGROUND, "b", 1)
+				     : sd_bus_message_append(m, "a{sv}", 0);
 	if (r >= 0)
 		r = sd_bus_call_async(bus, NULL, m, handler, userdata, UINT64_MAX);
 	return r < 0 ? r : 0;

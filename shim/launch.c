@@ -7,7 +7,6 @@
 #include <systemd/sd-event.h>
 
 #include "dbus/client.h"
-#include "dbus/errors.h"
 #include "dbus/names.h"
 #include "dbus/wire.h"
 #include "service/link/lifeline.h"
@@ -43,11 +42,12 @@ typedef struct Launch {
 	sd_event *event;
 	sd_bus *bus;
 	sd_event_source *signals, *lifeline, *grace;
-	uint64_t early; /* bit n: signal n came before the agent was known to run */
-	int early_end;  /* the first of them that would end us; 0 for none */
-	Proxy *proxy;   /* NULL without a terminal */
-	bool lost;      /* the session ended without a word */
-	char *why;      /* the session itself ended the agent: said once the terminal is given back */
+	uint64_t early, early_keys; /* bit n: signal n came before the agent was known to run */
+	int early_end;              /* the first of them that would end us; 0 for none */
+	Proxy *proxy;               /* NULL without a terminal */
+	bool background;            /* as Launch was told */
+	bool lost;                  /* the session ended without a word */
+	char *why; /* the session itself ended the agent: said once the terminal is given back */
 	LaunchEnd end;
 } Launch;
 
@@ -137,8 +137,26 @@ static void on_gone(void *userdata)
 		(void)sd_event_exit(launch->event, 0);
 }
 
-static void signal_while_running(Launch *launch, int number)
+static void agent_resume(Launch *launch)
 {
+	bool behind = launch->proxy && proxy_is_behind(launch->proxy);
+
+	lifeline_send(launch, behind ? LIFELINE_RESUME_BEHIND : LIFELINE_RESUME, 0);
+}
+
+static void on_forward(void *userdata)
+{
+	Launch *launch = userdata;
+
+	if (launch->phase == LAUNCH_RUNNING)
+		agent_resume(launch);
+}
+
+/* key: the whole foreground group of the agent is meant, else the agent alone. */
+static void signal_while_running(Launch *launch, int number, bool key)
+{
+	bool behind;
+
 	switch (number) {
 	case SIGWINCH:
 		/* A new size of the PTY is the agent's SIGWINCH. */
@@ -149,7 +167,12 @@ static void signal_while_running(Launch *launch, int number)
 		/* We may have been stopped by somebody, or moved to the foreground or out of it. */
 		if (launch->proxy) {
 			terminal_revisit(&launch->terminal);
+			behind = proxy_is_behind(launch->proxy);
 			(void)proxy_resume(launch->proxy);
+			if (behind != proxy_is_behind(launch->proxy)) {
+				agent_resume(launch);
+				return;
+			}
 		}
 		break;
 	case SIGHUP:
@@ -161,7 +184,7 @@ static void signal_while_running(Launch *launch, int number)
 	default:
 		break;
 	}
-	lifeline_send(launch, LIFELINE_SIGNAL, number);
+	lifeline_send(launch, key ? LIFELINE_KEY : LIFELINE_SIGNAL, number);
 }
 
 static void agent_started(Launch *launch)
@@ -169,26 +192,38 @@ static void agent_started(Launch *launch)
 	launch->phase = LAUNCH_RUNNING;
 	/* Nothing is left to ask, and a connection costs memory here and at the bus. */
 	bus_leave(launch);
-	if (launch->proxy)
+	if (launch->proxy) {
 		(void)proxy_start(launch->proxy);
+		if (proxy_is_behind(launch->proxy) != launch->background)
+			agent_resume(launch);
+	}
 	for (int number = 1; number < 64; number++)
 		if (launch->early & (1ULL << number))
-			signal_while_running(launch, number);
+			signal_while_running(launch, number, launch->early_keys & (1ULL << number));
 }
 
 static void agent_stopped(Launch *launch, int number)
 {
-	bool paint = false;
+	bool waits = number == SIGTTIN || number == SIGTTOU, paint = false, stopped;
 
+	if (launch->proxy && waits && proxy_has_come_forward(launch->proxy)) {
+		(void)proxy_resume(launch->proxy);
+		agent_resume(launch);
+		return;
+	}
 	if (launch->proxy)
 		proxy_suspend(launch->proxy);
-	signals_stop_self(number);
+	stopped = signals_stop_self(number);
 	if (launch->proxy)
 		paint = proxy_resume(launch->proxy);
-	lifeline_send(launch, LIFELINE_RESUME, 0);
+	/* Whom nobody stops would ask again at once, for ever. */
+	if (waits && !stopped)
+		lifeline_send(launch, LIFELINE_RESUME, 0);
+	else
+		agent_resume(launch);
 	/* It did not know that its screen was taken away. */
 	if (paint)
-		lifeline_send(launch, LIFELINE_SIGNAL, SIGWINCH);
+		lifeline_send(launch, LIFELINE_KEY, SIGWINCH);
 }
 
 /* Nothing of the agent runs any more; what it said last may still be under way. */
@@ -258,8 +293,14 @@ static int on_grace(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	Launch *launch = userdata;
 
-	if (launch->phase < LAUNCH_RUNNING)
+	if (launch->phase >= LAUNCH_RUNNING)
+		return 0;
+	if (launch->early_end)
 		finish_by(launch, launch->early_end);
+	else {
+		launch->early &= ~(1ULL << SIGTSTP);
+		(void)signals_stop_self(SIGTSTP);
+	}
 	return 0;
 }
 
@@ -267,16 +308,16 @@ static int on_grace(sd_event_source *source, uint64_t usec, void *userdata)
  * The agent can run, and say so to whoever reads its output, before we are told. A signal that was sent
  * because of that is the agent's; only what is typed to cancel has no time to lose.
  */
-static void signal_while_calling(Launch *launch, int number)
+static void signal_while_calling(Launch *launch, int number, bool key)
 {
-	if (number == SIGTSTP) {
-		signals_stop_self(number);
-		return;
-	}
 	launch->early |= 1ULL << number;
+	if (key)
+		launch->early_keys |= 1ULL << number;
 	if (number == SIGCONT || number == SIGWINCH || launch->early_end)
 		return;
-	launch->early_end = number;
+	if (number != SIGTSTP)
+		launch->early_end = number;
+	launch->grace = sd_event_source_disable_unref(launch->grace);
 	if (sd_event_add_time_relative(launch->event, &launch->grace, CLOCK_MONOTONIC, SIGNAL_GRACE_USEC, 0,
 				       on_grace, launch) < 0)
 		finish_by(launch, number);
@@ -285,13 +326,14 @@ static void signal_while_calling(Launch *launch, int number)
 static int on_signal(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	Launch *launch = userdata;
+	bool key;
 	int number;
 
-	while ((number = signals_read(fd)) > 0) {
+	while ((number = signals_read(fd, &key)) > 0) {
 		if (launch->phase < LAUNCH_RUNNING)
-			signal_while_calling(launch, number);
+			signal_while_calling(launch, number, key);
 		else if (launch->phase == LAUNCH_RUNNING)
-			signal_while_running(launch, number);
+			signal_while_running(launch, number, key);
 	}
 	return 0;
 }
@@ -329,7 +371,9 @@ static int on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
 
 static int open_terminal(Launch *launch)
 {
-	const ProxyEvents events = { .drained = on_drained, .gone = on_gone, .userdata = launch };
+	const ProxyEvents events = {
+		.drained = on_drained, .gone = on_gone, .forward = on_forward, .userdata = launch
+	};
 	_cleanup_close_ int master_fd = FD_NONE;
 	int r;
 
@@ -347,10 +391,13 @@ static int open_terminal(Launch *launch)
 
 static int call(Launch *launch, char *const *arguments, char *const *environment, sd_bus_error *reterr)
 {
+	launch->background =
+		launch->terminal.use != TERMINAL_NONE && !terminal_is_foreground(&launch->terminal);
 	const LaunchCall what = { .agent = launch->agent,
 				  .arguments = arguments,
 				  .environment = environment,
 				  .streams = &launch->streams,
+				  .background = launch->background,
 				  .slave_fd = launch->slave_fd };
 	int r;
 
@@ -413,7 +460,6 @@ LaunchEnd launch_run(const char *agent, char *const *arguments, char *const *env
 	launch.agent = agent;
 	r = start(&launch, arguments, environment, &problem);
 	if (r < 0) {
-		error_add_fix(&problem, r);
 		complain(problem ? problem : "not enough memory");
 		return (LaunchEnd){ .status = CS_EXIT_REFUSED };
 	}

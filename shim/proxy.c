@@ -4,14 +4,25 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <unistd.h>
+
+#include "shim/signals.h"
 
 /* Before signals and keys are looked at again: a flood of output must not outrun Ctrl-C. */
 #define READS_PER_TURN 16
 #define SHORT_READ 512
 /* How long the PTY may be silent at the end without saying so: somebody else still holds the agent's side. */
 #define QUIET_USEC (250 * USEC_PER_MSEC)
-/* How often to look whether a terminal that others read has become ours to read. Only while keys wait. */
+/*
+ * How often to look whether a terminal that others read has become ours to read: while keys wait, and always
+ * when the terminal is shared with the programs of a pipeline.
+ */
 #define SHARED_LOOK_USEC (100 * USEC_PER_MSEC)
+/* After output of an agent that shares the terminal: 5, 10, 20, 40 and 80 ms. */
+#define SETTLE_LOOK_USEC (5 * USEC_PER_MSEC)
+#define SETTLE_LOOKS 5u
+/* How long a stop that the terminal caused may be under way when the terminal has become ours. */
+#define FORWARD_USEC (1 * USEC_PER_SEC)
 #define SUSPEND_WRITE_MSEC 1000
 #define SUSPEND_SETTLE_MSEC 5
 #define SUSPEND_READS 64
@@ -34,8 +45,11 @@ struct Proxy {
 	char undo[MODES_TEXT_MAX]; /* what was written to give the modes back, and not taken back since */
 	size_t undo_size;
 	bool draining, drained;
-	bool held;  /* a return that waits for what follows */
-	bool ended; /* the PTY's other side is closed by all */
+	bool behind;           /* the terminal was another job's when we looked last */
+	uint64_t forward_usec; /* CLOCK_MONOTONIC, when it was found to be ours again */
+	unsigned looks;        /* how often still to look for changed modes of the PTY */
+	bool held;             /* a return that waits for what follows */
+	bool ended;            /* the PTY's other side is closed by all */
 	bool gone;
 };
 
@@ -98,7 +112,8 @@ static bool reading_is_ours(const Proxy *proxy)
 {
 	if (!terminal_is_foreground(proxy->terminal))
 		return false;
-	return proxy->terminal->use == TERMINAL_OURS || !terminal_pty_is_cooked(proxy->master_fd);
+	return proxy->terminal->use == TERMINAL_OURS ||
+	       terminal_pty_is_taken(proxy->terminal, proxy->master_fd);
 }
 
 /* Which descriptors to wait for follows from the buffers alone. */
@@ -202,6 +217,53 @@ static void output_copy(Proxy *proxy)
 	output_write(proxy);
 }
 
+static void look_later(Proxy *proxy, uint64_t usec)
+{
+	if (!proxy->look)
+		return;
+	(void)sd_event_source_set_time_relative(proxy->look, usec);
+	(void)sd_event_source_set_enabled(proxy->look, SD_EVENT_ONESHOT);
+}
+
+/*
+ * A shell that brings a running job forward tells nobody. Whoever finds that the terminal is ours claims it
+ * and has the agent told.
+ */
+static void foreground_check(Proxy *proxy)
+{
+	if (proxy->gone || !terminal_is_foreground(proxy->terminal))
+		return;
+	if (!proxy->terminal->changed || proxy->terminal->use != TERMINAL_OURS)
+		terminal_claim(proxy->terminal, proxy->master_fd);
+	if (!proxy->behind)
+		return;
+	proxy->behind = false;
+	(void)sd_event_now(proxy->event, CLOCK_MONOTONIC, &proxy->forward_usec);
+	(void)terminal_copy_size(proxy->terminal, proxy->master_fd);
+	proxy->events.forward(proxy->events.userdata);
+}
+
+/* The signal that a key makes at the agent's terminal is one for all that the person's terminal is given to.
+ */
+static void keys_share(Proxy *proxy, const struct termios *modes, const char *keys, size_t n)
+{
+	bool literal = false;
+
+	for (size_t i = 0; i < n; i++) {
+		cc_t key = (cc_t)keys[i];
+
+		if (literal || key == _POSIX_VDISABLE)
+			literal = false;
+		else if (key == modes->c_cc[VINTR])
+			signals_share(SIGINT);
+		else if (key == modes->c_cc[VQUIT])
+			signals_share(SIGQUIT);
+		else
+			literal = key == modes->c_cc[VLNEXT] && (modes->c_lflag & ICANON) &&
+				  (modes->c_lflag & IEXTEN);
+	}
+}
+
 static int on_master(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	Proxy *proxy = userdata;
@@ -217,10 +279,14 @@ static int on_master(sd_event_source *source, int fd, uint32_t revents, void *us
 	}
 
 	if ((revents & (EPOLLIN | EPOLLHUP | EPOLLERR)) && was_empty) {
-		/* May stop us, when we are in the background. */
-		if (!proxy->gone && (!proxy->terminal->changed || proxy->terminal->use == TERMINAL_MIRROR))
-			terminal_claim(proxy->terminal, proxy->master_fd);
+		if (proxy->behind || !proxy->terminal->changed || proxy->terminal->use != TERMINAL_OURS)
+			foreground_check(proxy);
 		output_copy(proxy);
+		/* An agent may ask first and change the modes for the answer then. */
+		if (proxy->terminal->use != TERMINAL_OURS) {
+			proxy->looks = SETTLE_LOOKS;
+			look_later(proxy, SETTLE_LOOK_USEC);
+		}
 		if (proxy->quiet)
 			(void)sd_event_source_set_time_relative(proxy->quiet, QUIET_USEC);
 	}
@@ -242,22 +308,24 @@ static int on_out(sd_event_source *source, int fd, uint32_t revents, void *userd
 static int on_in(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	Proxy *proxy = userdata;
+	struct termios modes;
 	ssize_t n;
+	bool share;
 
 	if (revents & EPOLLHUP && terminal_is_gone(proxy->terminal)) {
 		terminal_lost(proxy);
 		return 0;
 	}
+	foreground_check(proxy);
 	if (!reading_is_ours(proxy)) {
-		/* In the background until a SIGCONT; in the foreground the keys are another program's for
-		 * now. */
+		/* The keys are another job's, or another program's of this one, for now. */
 		source_enable(proxy->in, false);
-		if (proxy->terminal->use != TERMINAL_OURS && proxy->look) {
-			(void)sd_event_source_set_time_relative(proxy->look, SHARED_LOOK_USEC);
-			(void)sd_event_source_set_enabled(proxy->look, SD_EVENT_ONESHOT);
-		}
+		look_later(proxy, SHARED_LOOK_USEC);
 		return 0;
 	}
+	/* Before the keys are there: the agent may change the modes for the next. */
+	share = proxy->terminal->changed && tcgetattr(proxy->master_fd, &modes) == 0 &&
+		(modes.c_lflag & ISIG);
 
 	n = buffer_read(&proxy->input, fd);
 	if (n == 0 && !terminal_is_gone(proxy->terminal)) {
@@ -275,6 +343,8 @@ static int on_in(sd_event_source *source, int fd, uint32_t revents, void *userda
 	}
 	if (buffer_write(&proxy->input, proxy->master_fd, proxy->input.size) < 0)
 		interest_update(proxy);
+	if (share)
+		keys_share(proxy, &modes, proxy->input.bytes, (size_t)n);
 	return 0;
 }
 
@@ -282,7 +352,16 @@ static int on_look(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	Proxy *proxy = userdata;
 
-	source_enable(proxy->in, buffer_is_empty(&proxy->input) && !proxy->gone && !proxy->ended);
+	/* Nobody says when an agent that writes elsewhere changes its PTY's modes. */
+	if (proxy->terminal->use != TERMINAL_OURS && !proxy->draining) {
+		foreground_check(proxy);
+		if (proxy->looks > 0)
+			proxy->looks--;
+		look_later(proxy,
+			   MIN_OF(SETTLE_LOOK_USEC << (SETTLE_LOOKS - proxy->looks), SHARED_LOOK_USEC));
+	}
+	source_enable(proxy->in,
+		      buffer_is_empty(&proxy->input) && !proxy->gone && !proxy->ended && !proxy->draining);
 	return 0;
 }
 
@@ -362,6 +441,9 @@ Proxy *proxy_free(Proxy *proxy)
 
 int proxy_start(Proxy *proxy)
 {
+	proxy->behind = !terminal_is_foreground(proxy->terminal);
+	if (proxy->terminal->use != TERMINAL_OURS)
+		look_later(proxy, SETTLE_LOOK_USEC);
 	(void)terminal_copy_size(proxy->terminal, proxy->master_fd);
 	terminal_claim(proxy->terminal, proxy->master_fd);
 	source_enable(proxy->in, true);
@@ -440,7 +522,8 @@ bool proxy_resume(Proxy *proxy)
 
 	if (proxy->gone || proxy->ended)
 		return false;
-	if (terminal_is_foreground(proxy->terminal)) {
+	proxy->behind = !terminal_is_foreground(proxy->terminal);
+	if (!proxy->behind) {
 		terminal_claim(proxy->terminal, proxy->master_fd);
 		if (proxy->undo_size > 0) {
 			n = modes_redo(&proxy->modes, text);
@@ -452,6 +535,21 @@ bool proxy_resume(Proxy *proxy)
 	source_enable(proxy->in, buffer_is_empty(&proxy->input));
 	interest_update(proxy);
 	return n > 0;
+}
+
+bool proxy_is_behind(const Proxy *proxy)
+{
+	return proxy->behind;
+}
+
+bool proxy_has_come_forward(const Proxy *proxy)
+{
+	uint64_t now_usec = 0;
+
+	if (!terminal_is_foreground(proxy->terminal))
+		return false;
+	(void)sd_event_now(proxy->event, CLOCK_MONOTONIC, &now_usec);
+	return proxy->behind || (proxy->forward_usec && now_usec - proxy->forward_usec < FORWARD_USEC);
 }
 
 bool proxy_resize(Proxy *proxy)

@@ -21,6 +21,7 @@ typedef struct Proxy Proxy;
 typedef struct ProxyEvents {
 	void (*drained)(void *userdata); /* after proxy_drain(): the last byte is written */
 	void (*gone)(void *userdata);    /* the terminal was hung up */
+	void (*forward)(void *userdata); /* the job was brought to the foreground without having stopped */
 	void *userdata;
 } ProxyEvents;
 
@@ -41,6 +42,13 @@ void proxy_suspend(Proxy *proxy);
  * agent's modes had to be set again, so that it should paint again too.
  */
 bool proxy_resume(Proxy *proxy);
+/* Is the terminal another job's, as far as the agent has been told? */
+bool proxy_is_behind(const Proxy *proxy);
+/*
+ * The agent stopped because it may not use the terminal now. Return: whether it may again since; it is to go
+ * on then.
+ */
+bool proxy_has_come_forward(const Proxy *proxy);
 /* The size of the terminal changed. Return: whether the kernel told the agent. */
 bool proxy_resize(Proxy *proxy);
 /* Nothing of the agent runs any more: write what is left, then call drained, once. */

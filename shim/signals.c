@@ -31,13 +31,21 @@ int signals_open(int *ret_fd)
 	return 0;
 }
 
-int signals_read(int fd)
+int signals_read(int fd, bool *ret_key)
 {
 	struct signalfd_siginfo info;
 
-	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
-		return 0;
+	do
+		if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+			return 0;
+	while (info.ssi_code == SI_USER && (pid_t)info.ssi_pid == getpid());
+	*ret_key = info.ssi_code == SI_KERNEL;
 	return (int)info.ssi_signo;
+}
+
+void signals_share(int number)
+{
+	(void)kill(0, number);
 }
 
 static void unblock(int number)
@@ -50,17 +58,17 @@ static void unblock(int number)
 }
 
 /* The continuation that ended the stop is not one for the agent. */
-static void forget(int number)
+static bool forget(int number)
 {
 	const struct timespec now = { 0 };
 	sigset_t one;
 
 	sigemptyset(&one);
 	sigaddset(&one, number);
-	(void)sigtimedwait(&one, NULL, &now);
+	return sigtimedwait(&one, NULL, &now) == number;
 }
 
-void signals_stop_self(int number)
+bool signals_stop_self(int number)
 {
 	sigset_t before;
 
@@ -76,7 +84,7 @@ void signals_stop_self(int number)
 		(void)raise(SIGSTOP);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	forget(SIGCONT);
+	return forget(SIGCONT);
 }
 
 void signals_die_by(int number)

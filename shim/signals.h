@@ -12,14 +12,21 @@
 
 /* Block what is taken. Return: 0 with a non-blocking descriptor, a negative errno. */
 int signals_open(int *ret_fd);
-/* Return: the next signal's number, 0 when there is none now. */
-int signals_read(int fd);
+/*
+ * Return: the next signal's number, 0 when there is none now. *ret_key: the kernel made it, for the whole
+ * group that has the terminal (a key, a hang-up); else somebody sent it. What signals_share() sent is passed
+ * over.
+ */
+int signals_read(int fd, bool *ret_key);
+/* A key that the agent's terminal makes a signal of: our group hears it too, as it would from the terminal.
+ */
+void signals_share(int number);
 
 /*
  * Stop as number would have stopped us: with our whole group when a key or the terminal makes that signal, so
  * that a pipeline or a wrapping script stops too, else alone. Returns when continued, or at once where nobody
- * could continue us (an orphaned group: setpgid(2)).
+ * could continue us (an orphaned group: setpgid(2)). Return: whether we were stopped.
  */
-void signals_stop_self(int number);
+bool signals_stop_self(int number);
 /* End by number, without a core file: it would be launch's, not the agent's. */
 _noreturn_ void signals_die_by(int number);

@@ -60,7 +60,7 @@ void terminal_done(Terminal *terminal)
 	*terminal = TERMINAL_INIT;
 }
 
-int terminal_make_pty(const Terminal *terminal, int *ret_master_fd, int *ret_slave_fd)
+int terminal_make_pty(Terminal *terminal, int *ret_master_fd, int *ret_slave_fd)
 {
 	_cleanup_close_ int master_fd = FD_NONE, slave_fd = FD_NONE;
 
@@ -74,6 +74,7 @@ int terminal_make_pty(const Terminal *terminal, int *ret_master_fd, int *ret_sla
 
 	if (tcsetattr(master_fd, TCSANOW, &terminal->saved) < 0)
 		return -errno;
+	terminal->given = terminal->saved;
 	(void)terminal_copy_size(terminal, master_fd);
 
 	*ret_master_fd = TAKE_FD(master_fd);
@@ -95,31 +96,44 @@ bool terminal_is_gone(const Terminal *terminal)
 	return tcgetattr(terminal->in_fd, &modes) < 0 && errno == EIO;
 }
 
-bool terminal_pty_is_cooked(int master_fd)
+bool terminal_pty_is_taken(const Terminal *terminal, int master_fd)
 {
 	struct termios modes;
 
-	return tcgetattr(master_fd, &modes) < 0 || (modes.c_lflag & ICANON);
+	return tcgetattr(master_fd, &modes) == 0 &&
+	       (!(modes.c_lflag & ICANON) || ((modes.c_lflag ^ terminal->given.c_lflag) & ECHO));
+}
+
+static bool modes_are_equal(const struct termios *a, const struct termios *b)
+{
+	return a->c_iflag == b->c_iflag && a->c_oflag == b->c_oflag && a->c_lflag == b->c_lflag;
 }
 
 bool terminal_makes_returns(const Terminal *terminal)
 {
 	struct termios modes;
 
-	return !terminal->changed && tcgetattr(terminal->out_fd, &modes) == 0 && (modes.c_oflag & OPOST) &&
-	       (modes.c_oflag & ONLCR);
+	if (terminal->changed && terminal->use == TERMINAL_OURS)
+		return false;
+	return tcgetattr(terminal->out_fd, &modes) == 0 && (modes.c_oflag & OPOST) && (modes.c_oflag & ONLCR);
 }
 
-static void modes_apply(Terminal *terminal)
+static void modes_apply(Terminal *terminal, int master_fd)
 {
-	struct termios raw;
+	struct termios raw, theirs;
 
+	if (terminal->changed && terminal->use == TERMINAL_OURS)
+		return;
 	/* A shell or stty(1) may have set others since the last time. */
-	if (terminal->changed || tcgetattr(terminal->in_fd, &terminal->saved) < 0)
+	if (!terminal->changed && tcgetattr(terminal->in_fd, &terminal->saved) < 0)
 		return;
 
 	raw = terminal->saved;
 	cfmakeraw(&raw);
+	if (terminal->use != TERMINAL_OURS && tcgetattr(master_fd, &theirs) == 0)
+		raw.c_oflag = theirs.c_oflag;
+	if (terminal->changed && modes_are_equal(&raw, &terminal->applied))
+		return;
 	if (tcsetattr(terminal->in_fd, TCSANOW, &raw) < 0)
 		return;
 	terminal->changed = true;
@@ -128,21 +142,12 @@ static void modes_apply(Terminal *terminal)
 
 void terminal_claim(Terminal *terminal, int master_fd)
 {
-	switch (terminal->use) {
-	case TERMINAL_OURS:
-		if (terminal_is_foreground(terminal) || !terminal_pty_is_cooked(master_fd))
-			modes_apply(terminal);
-		break;
-	case TERMINAL_MIRROR:
-		if (terminal_pty_is_cooked(master_fd))
-			terminal_release(terminal, false);
-		else
-			modes_apply(terminal);
-		break;
-	case TERMINAL_NONE:
-	case TERMINAL_OTHERS:
-		break;
-	}
+	if (terminal->use == TERMINAL_NONE || !terminal_is_foreground(terminal))
+		return;
+	if (terminal->use == TERMINAL_OURS || terminal_pty_is_taken(terminal, master_fd))
+		modes_apply(terminal, master_fd);
+	else
+		terminal_release(terminal, false);
 }
 
 void terminal_revisit(Terminal *terminal)
@@ -152,18 +157,21 @@ void terminal_revisit(Terminal *terminal)
 	if (!terminal->changed)
 		return;
 	if (!terminal_is_foreground(terminal) || tcgetattr(terminal->in_fd, &now) < 0 ||
-	    now.c_lflag != terminal->applied.c_lflag || now.c_iflag != terminal->applied.c_iflag ||
-	    now.c_oflag != terminal->applied.c_oflag)
+	    !modes_are_equal(&now, &terminal->applied))
 		terminal->changed = false;
 }
 
 void terminal_release(Terminal *terminal, bool flush)
 {
 	sigset_t output, before;
+	struct termios now;
 
 	if (!terminal->changed)
 		return;
 	terminal->changed = false;
+	if (!terminal_is_foreground(terminal) &&
+	    (tcgetattr(terminal->in_fd, &now) < 0 || !modes_are_equal(&now, &terminal->applied)))
+		return;
 
 	/* Giving back must work from the background too, where only a blocked SIGTTOU lets it (tcsetattr(3)).
 	 */

@@ -22,6 +22,7 @@ typedef struct Terminal {
 	bool changed;           /* its modes are not those in saved */
 	struct termios saved;   /* its own modes, as they were when we changed them last */
 	struct termios applied; /* ours, while changed */
+	struct termios given;   /* what the PTY was made with */
 } Terminal;
 
 #define TERMINAL_INIT ((Terminal){ .use = TERMINAL_NONE, .in_fd = FD_NONE, .out_fd = FD_NONE })
@@ -34,15 +35,18 @@ void terminal_done(Terminal *terminal);
  * Make the PTY: the terminal's modes and size. Return: 0; -ENOSPC when the system has no more of them, ...
  * The slave is for the agent alone: it must be closed here before the end of the output can be seen.
  */
-int terminal_make_pty(const Terminal *terminal, int *ret_master_fd, int *ret_slave_fd);
+int terminal_make_pty(Terminal *terminal, int *ret_master_fd, int *ret_slave_fd);
 
 /* Has a job control shell put us in the foreground? A terminal that is not our session's has no such thing.
  */
 bool terminal_is_foreground(const Terminal *terminal);
 /* Is it there no more (hung up)? */
 bool terminal_is_gone(const Terminal *terminal);
-/* Is the agent's PTY in line mode? What an agent does to it is what it would have done to the terminal. */
-bool terminal_pty_is_cooked(int master_fd);
+/*
+ * Has the agent made its PTY one that it reads keys from: without line mode, or with the echo changed? What
+ * it does to the PTY is what it would have done to the terminal.
+ */
+bool terminal_pty_is_taken(const Terminal *terminal, int master_fd);
 
 /*
  * Does the terminal put a carriage return before each newline now? The PTY did so already: what it made has
@@ -51,8 +55,8 @@ bool terminal_pty_is_cooked(int master_fd);
 bool terminal_makes_returns(const Terminal *terminal);
 
 /*
- * Bring the terminal's modes to what is right for the PTY's. In the background this stops the whole group
- * with SIGTTOU, as any program's tcsetattr(3) would, and goes on when the shell says so.
+ * Bring the terminal's modes to what is right for the PTY's, in the foreground only. Whoever shares the
+ * terminal with others changes no more of it than the agent did: its output stays as the agent's PTY has it.
  */
 void terminal_claim(Terminal *terminal, int master_fd);
 /*
@@ -60,7 +64,10 @@ void terminal_claim(Terminal *terminal, int master_fd);
  * nothing to give back.
  */
 void terminal_revisit(Terminal *terminal);
-/* Give it back its own modes. With flush, what was typed and not read is dropped. */
+/*
+ * Give it back its own modes; in the background only if nobody has set others since. With flush, what was
+ * typed and not read is dropped.
+ */
 void terminal_release(Terminal *terminal, bool flush);
 
 /* Copy the size to the PTY; the kernel tells the agent (ioctl_tty(2)). Return: whether it was another one. */

@@ -242,6 +242,8 @@ static int read_descriptors(sd_bus_message *m, LaunchRequest *request, sd_bus_er
 int launch_request_read(sd_bus_message *m, LaunchRequest *ret, sd_bus_error *reterr)
 {
 	_cleanup_(launch_request_done) LaunchRequest request = LAUNCH_REQUEST_INIT;
+	uint64_t background = 0;
+	const OptionSpec options[] = { { CS_OPTION_BACKGROUND, 'b', &background } };
 	int r;
 
 	r = read_agent(m, &request.agent, reterr);
@@ -252,11 +254,26 @@ int launch_request_read(sd_bus_message *m, LaunchRequest *ret, sd_bus_error *ret
 	if (r >= 0)
 		r = read_descriptors(m, &request, reterr);
 	if (r >= 0)
-		r = options_read(m, NULL, 0, reterr);
+		r = options_read(m, options, ELEMENTSOF(options), reterr);
 	if (r < 0)
 		return r;
+	request.background = background;
 	*ret = request;
 	request = LAUNCH_REQUEST_INIT;
+	return 0;
+}
+
+static int read_option_value(sd_bus_message *m, const OptionSpec *spec, const char *signature,
+			     sd_bus_error *reterr)
+{
+	uint64_t number = 0;
+	int truth = 0, r;
+
+	r = spec->type == 'b' ? sd_bus_message_read(m, "v", signature, &truth)
+			      : sd_bus_message_read(m, "v", signature, &number);
+	if (r < 0)
+		return bad_request(reterr, -EBADMSG, "options");
+	*spec->value = spec->type == 'b' ? (uint64_t)truth : number;
 	return 0;
 }
 
@@ -285,9 +302,7 @@ static int read_option(sd_bus_message *m, const OptionSpec *specs, size_t n_spec
 					  key, signature);
 			return -EINVAL;
 		}
-		if (sd_bus_message_read(m, "v", signature, specs[i].value) < 0)
-			return bad_request(reterr, -EBADMSG, "options");
-		return 0;
+		return read_option_value(m, &specs[i], signature, reterr);
 	}
 	sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST, "The option '%.64s' is not known here; leave it out.",
 			  key);

@@ -22,6 +22,7 @@ typedef struct LaunchRequest {
 	uint32_t descriptors;  /* bit n: key n was given */
 	uint32_t terminals;    /* bit n: it is a terminal */
 	dev_t terminal;        /* which, if any */
+	bool background;       /* it is another job's at the moment */
 } LaunchRequest;
 
 #define LAUNCH_REQUEST_INIT ((LaunchRequest){ .fds = { FD_NONE, FD_NONE, FD_NONE } })
@@ -42,7 +43,8 @@ int launch_request_read(sd_bus_message *m, LaunchRequest *ret, sd_bus_error *ret
  */
 int descriptor_check(int fd, dev_t *ret_terminal, char **ret_problem);
 
-/* An option that a member takes: its key, its one-letter type, and where its value goes (uint64_t for 't').
+/* An option that a member takes: its key, its one-letter type, and where its value goes (uint64_t, for 't'
+ * and 'b').
  */
 typedef struct OptionSpec {
 	const char *key;

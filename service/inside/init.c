@@ -27,9 +27,7 @@
  *  4. A session of our own and its terminal, before the fork: the agent is a group in it, never its leader. A
  *     leader that goes takes the terminal from everybody and the kernel's hang-up ends it without grace.
  *  5. no_new_privs and the filter, before the fork, so that no process of the jail ever lived without them.
- *  6. The session's word. Mounts and this process are made while the wire comes; nothing of the agent runs
- *     before the session says so, or when the session has died meanwhile, whatever it died of.
- *  7. Fork, execute, and only then let go of the caller's descriptors: readers at the other end of a pipe or
+ *  6. Fork, execute, and only then let go of the caller's descriptors: readers at the other end of a pipe or
  * of the PTY see the end of the stream when the agent's processes are gone, not when we are.
  *
  * One copy of the terminal is kept. It is how the foreground group is read at a stop and given back at a
@@ -168,7 +166,7 @@ _noreturn_ static void agent_execute(const InitOrders *orders, int failure_fd)
 	/* SIGTTOU is still blocked, so a background group may take the foreground (tcsetpgrp(3)). */
 	if (setpgid(0, 0) < 0)
 		child_fail(failure_fd, INIT_STAGE_SESSION, errno);
-	if (orders->terminals && tcsetpgrp(INIT_FD_TERMINAL, getpid()) < 0)
+	if (orders->terminals && !orders->background && tcsetpgrp(INIT_FD_TERMINAL, getpid()) < 0)
 		child_fail(failure_fd, INIT_STAGE_TERMINAL, errno);
 
 	/* Sources lie above 2, so no key overwrites what a later one needs. */
@@ -280,32 +278,27 @@ static void agent_hang_up(Init *init)
 	groups_signal(group, foreground, SIGCONT);
 }
 
-static void agent_resume(Init *init)
+/*
+ * Who had the terminal gets it back. behind: our own group, which never reads, has it instead: a job in the
+ * background stops with SIGTTIN when it reads, and init's report of that stops it outside too.
+ */
+static void agent_resume(Init *init, bool behind)
 {
 	pid_t foreground = init->foreground > 1 ? init->foreground : foreground_group(init);
 
 	if (init->terminal_fd >= 0)
-		(void)tcsetpgrp(init->terminal_fd, foreground);
-	init->foreground = 0;
+		(void)tcsetpgrp(init->terminal_fd, behind ? getpgrp() : foreground);
+	init->foreground = behind ? foreground : 0;
 	groups_signal(foreground, agent_group(init), SIGCONT);
 }
 
-/*
- * Signals that a key makes go to a group, as the terminal would send them; it is launch whom they reach when
- * the agent has no terminal. The others were sent to one process, and one gets them.
- */
-static void agent_signal(const Init *init, int number)
+/* While we hold the terminal ourselves, who is to have it again is known already. */
+static void foreground_remember(Init *init)
 {
-	switch (number) {
-	case SIGINT:
-	case SIGQUIT:
-	case SIGTSTP:
-	case SIGWINCH:
-		(void)kill(-foreground_group(init), number);
-		break;
-	default:
-		(void)kill(init->agent, number);
-	}
+	pid_t group = init->terminal_fd >= 0 ? tcgetpgrp(init->terminal_fd) : 0;
+
+	if (group > 1 || init->foreground <= 1)
+		init->foreground = foreground_group(init);
 }
 
 /* Return: 1 when the agent has ended and that was reported, 0 to go on, -EPIPE. */
@@ -322,7 +315,7 @@ static int children_reap(Init *init)
 		if (pid != init->agent)
 			continue;
 		if (WIFSTOPPED(status)) {
-			init->foreground = foreground_group(init);
+			foreground_remember(init);
 			r = report_send(init, REPORT_STOPPED, 0, WSTOPSIG(status));
 		} else if (WIFCONTINUED(status)) {
 			r = report_send(init, REPORT_CONTINUED, 0, 0);
@@ -367,10 +360,14 @@ static int report_read(Init *init)
 
 	switch (report.kind) {
 	case REPORT_SIGNAL:
-		agent_signal(init, report.number);
+		(void)kill(init->agent, report.number);
+		return 0;
+	case REPORT_KEY:
+		(void)kill(-foreground_group(init), report.number);
 		return 0;
 	case REPORT_RESUME:
-		agent_resume(init);
+	case REPORT_RESUME_BEHIND:
+		agent_resume(init, report.kind == REPORT_RESUME_BEHIND);
 		return 0;
 	case REPORT_HANGUP:
 		agent_hang_up(init);
@@ -378,28 +375,6 @@ static int report_read(Init *init)
 	default:
 		return -EBADMSG;
 	}
-}
-
-/* Return: 0 when the agent may run; -EPIPE when the session is gone; -EBADMSG. */
-static int go_wait(const Init *init)
-{
-	struct pollfd event = { .fd = init->report_fd, .events = POLLIN };
-	uint8_t data[REPORT_SIZE];
-	Report report;
-	ssize_t n;
-	int r;
-
-	do {
-		if (poll(&event, 1, -1) < 0 && errno != EINTR)
-			return -errno;
-		n = packet_receive(init->report_fd, data, sizeof(data));
-	} while (n == -EAGAIN || n == -EINTR);
-	if (n <= 0)
-		return n < 0 ? (int)n : -EPIPE;
-	r = report_decode(data, (size_t)n, &report);
-	if (r < 0)
-		return r;
-	return report.kind == REPORT_GO ? 0 : -EBADMSG;
 }
 
 /* When the session is gone nobody is left to see or stop the agent: our end takes the namespace along. */
@@ -459,11 +434,6 @@ static int init_prepare(Init *init, InitStage *ret_stage)
 
 	*ret_stage = INIT_STAGE_SECCOMP;
 	r = restrict_self(&init->orders);
-	if (r < 0)
-		return r;
-
-	*ret_stage = INIT_STAGE_ORDERS;
-	r = go_wait(init);
 	if (r < 0)
 		return r;
 

@@ -17,6 +17,7 @@ static const LifelineNumber lifeline_numbers[LIFELINE_KIND_MAX] = {
 	[LIFELINE_STOPPED] = NUMBER_SIGNAL,
 	[LIFELINE_EXITED] = NUMBER_STATUS,
 	[LIFELINE_SIGNAL] = NUMBER_SIGNAL,
+	[LIFELINE_KEY] = NUMBER_SIGNAL,
 };
 
 static bool lifeline_is_sane(const LifelineMessage *m)

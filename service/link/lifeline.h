@@ -18,8 +18,10 @@ typedef enum LifelineKind {
 	LIFELINE_STOPPED,   /* session: number of the stop signal; launch stops itself */
 	LIFELINE_CONTINUED, /* session: the agent runs again */
 	LIFELINE_EXITED, /* session: number is the status as wait(2) encodes it; nothing of the jail runs */
-	LIFELINE_SIGNAL, /* launch: number of a signal for the agent */
+	LIFELINE_SIGNAL, /* launch: number of a signal for the agent, as kill(2) of one process sends it */
 	LIFELINE_RESUME, /* launch: it runs again; resume the agent's foreground group */
+	LIFELINE_KEY, /* launch: number of a signal for its foreground group, as a terminal's key sends it */
+	LIFELINE_RESUME_BEHIND, /* launch: it runs again, in the background of the person's terminal */
 	LIFELINE_KIND_MAX,
 } LifelineKind;
 

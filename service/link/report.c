@@ -14,6 +14,7 @@ static bool report_is_sane(const Report *report)
 	switch (report->kind) {
 	case REPORT_STOPPED:
 	case REPORT_SIGNAL:
+	case REPORT_KEY:
 		return report->stage == 0 && report->number > 0 && report->number < NSIG;
 	case REPORT_EXITED:
 		return report->stage == 0 && report->number >= 0 &&
@@ -24,8 +25,8 @@ static bool report_is_sane(const Report *report)
 	case REPORT_EXECUTED:
 	case REPORT_CONTINUED:
 	case REPORT_RESUME:
+	case REPORT_RESUME_BEHIND:
 	case REPORT_HANGUP:
-	case REPORT_GO:
 		return report->stage == 0 && report->number == 0;
 	case REPORT_KIND_MAX:
 	default:
@@ -96,6 +97,7 @@ int init_orders_encode(const InitOrders *orders, uint8_t **ret_data, size_t *ret
 	pack_u32(&w, orders->descriptors);
 	pack_u32(&w, orders->terminals);
 	pack_u32(&w, orders->file_mode_mask);
+	pack_u8(&w, orders->background);
 	pack_u8(&w, orders->forbid_namespaces);
 	if (w.error)
 		return w.error;
@@ -107,7 +109,7 @@ int init_orders_encode(const InitOrders *orders, uint8_t **ret_data, size_t *ret
 int init_orders_decode(const void *data, size_t size, InitOrders *ret)
 {
 	_cleanup_(init_orders_done) InitOrders orders = { 0 };
-	uint8_t forbid;
+	uint8_t background, forbid;
 	PackReader r;
 	int error;
 
@@ -121,12 +123,14 @@ int init_orders_decode(const void *data, size_t size, InitOrders *ret)
 	orders.descriptors = unpack_u32(&r);
 	orders.terminals = unpack_u32(&r);
 	orders.file_mode_mask = unpack_u32(&r);
+	background = unpack_u8(&r);
 	forbid = unpack_u8(&r);
 	error = unpack_finish(&r);
 	if (error)
 		return error;
-	if (forbid > 1 || !orders_are_sane(&orders))
+	if (background > 1 || forbid > 1 || !orders_are_sane(&orders))
 		return -EBADMSG;
+	orders.background = background == 1;
 	orders.forbid_namespaces = forbid == 1;
 	*ret = orders;
 	orders = (InitOrders){ 0 };

@@ -12,15 +12,16 @@
 #include "service/link/pack.h"
 
 typedef enum ReportKind {
-	REPORT_EXECUTED,  /* init: execve of the agent succeeded */
-	REPORT_FAILED,    /* init: number is a positive errno, stage says where; init ends then */
-	REPORT_STOPPED,   /* init: number of the stop signal */
-	REPORT_CONTINUED, /* init */
-	REPORT_EXITED,    /* init: number is the agent's status as wait(2) encodes it; init ends then */
-	REPORT_SIGNAL,    /* session: number of a signal for the agent's foreground group */
-	REPORT_RESUME,    /* session: give the terminal back to the remembered group and continue it */
-	REPORT_HANGUP,    /* session: SIGHUP and SIGCONT to the agent */
-	REPORT_GO,        /* session: everything that denies stands and the wire is known; run the agent */
+	REPORT_EXECUTED,      /* init: execve of the agent succeeded */
+	REPORT_FAILED,        /* init: number is a positive errno, stage says where; init ends then */
+	REPORT_STOPPED,       /* init: number of the stop signal */
+	REPORT_CONTINUED,     /* init */
+	REPORT_EXITED,        /* init: number is the agent's status as wait(2) encodes it; init ends then */
+	REPORT_SIGNAL,        /* session: number of a signal for the agent alone */
+	REPORT_RESUME,        /* session: give the terminal back to the remembered group and continue it */
+	REPORT_HANGUP,        /* session: SIGHUP and SIGCONT to the agent */
+	REPORT_KEY,           /* session: number of a signal for the agent's foreground group */
+	REPORT_RESUME_BEHIND, /* session: continue the remembered group without the terminal */
 	REPORT_KIND_MAX,
 } ReportKind;
 
@@ -71,6 +72,7 @@ typedef struct InitOrders {
 				    closed */
 	uint32_t terminals;      /* bit n: key n is the PTY, INIT_FD_TERMINAL */
 	uint32_t file_mode_mask; /* umask(2) of the agent */
+	bool background;         /* the terminal is another job's: not given to the agent before a resume */
 	bool forbid_namespaces;  /* root's session: the filter refuses new user namespaces */
 } InitOrders;
 

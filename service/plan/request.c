@@ -2,7 +2,7 @@
 #include "service/plan/request.h"
 
 /* The two programs may be of different versions while an upgrade is on its way: another layout is refused. */
-#define REQUEST_MAGIC 0x31525343u /* "CSR1" in the file */
+#define REQUEST_MAGIC 0x32525343u /* "CSR2" in the file */
 
 /*
  * Arguments and environment, once more what twins of the environment put into the configuration, the
@@ -90,6 +90,7 @@ int session_request_encode(const SessionRequest *request, uint8_t **ret_data, si
 	pack_string(&w, request->cwd);
 	pack_u32(&w, request->descriptors);
 	pack_u32(&w, request->terminals);
+	pack_u8(&w, request->background);
 	pack_u32(&w, request->file_mode_mask);
 	pack_u64(&w, request->started_usec);
 	config_pack(&request->config, &w);
@@ -104,6 +105,7 @@ int session_request_encode(const SessionRequest *request, uint8_t **ret_data, si
 int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 {
 	_cleanup_(session_request_done) SessionRequest request = { 0 };
+	uint8_t background;
 	PackReader r;
 	int error;
 
@@ -125,6 +127,8 @@ int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 	request.cwd = unpack_string(&r, CS_PATH_BYTES_MAX);
 	request.descriptors = unpack_u32(&r);
 	request.terminals = unpack_u32(&r);
+	background = unpack_u8(&r);
+	request.background = background == 1;
 	request.file_mode_mask = unpack_u32(&r);
 	request.started_usec = unpack_u64(&r);
 	error = config_unpack(&r, &request.config);
@@ -133,7 +137,7 @@ int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 	error = unpack_finish(&r);
 	if (error < 0)
 		return error;
-	if (!request_is_valid(&request))
+	if (background > 1 || !request_is_valid(&request))
 		return -EBADMSG;
 
 	*ret = request;

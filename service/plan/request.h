@@ -23,6 +23,7 @@ typedef struct SessionRequest {
 	char *cwd;                       /* bytes, absolute; not opened by the service */
 	uint32_t descriptors;            /* bit n: key n of Launch was given */
 	uint32_t terminals;              /* bit n: that descriptor is a terminal */
+	bool background;                 /* the terminal is another job's at the moment */
 	mode_t file_mode_mask;
 	uint64_t started_usec; /* CLOCK_REALTIME */
 	Config config;         /* with the environment twins that were allowed */

@@ -141,8 +141,10 @@ static int on_packet(sd_event_source *source, int fd, uint32_t revents, void *us
 	r = n > 0 ? lifeline_decode(lifeline->buffer, (size_t)n, &m) : -ECONNRESET;
 	if (r == 0 && m.kind == LIFELINE_SIGNAL && lifeline_signal_is_allowed(m.number))
 		lifeline->calls.signal(lifeline->userdata, m.number);
-	else if (r == 0 && m.kind == LIFELINE_RESUME)
-		lifeline->calls.resume(lifeline->userdata);
+	else if (r == 0 && m.kind == LIFELINE_KEY && lifeline_signal_is_allowed(m.number))
+		lifeline->calls.key(lifeline->userdata, m.number);
+	else if (r == 0 && (m.kind == LIFELINE_RESUME || m.kind == LIFELINE_RESUME_BEHIND))
+		lifeline->calls.resume(lifeline->userdata, m.kind == LIFELINE_RESUME_BEHIND);
 	else
 		lifeline_lose(lifeline);
 	return 0;

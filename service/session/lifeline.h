@@ -15,7 +15,10 @@ typedef struct Lifeline Lifeline;
 typedef struct LifelineCalls {
 	/* One of the signals that may reach an agent (lifeline_signal_is_allowed()). */
 	void (*signal)(void *userdata, int number);
-	void (*resume)(void *userdata);
+	/* The same, for the whole group that has the terminal. */
+	void (*key)(void *userdata, int number);
+	/* behind: in the background of the person's terminal. */
+	void (*resume)(void *userdata, bool behind);
 	/* The other end is closed, or sent what no launch sends: the person's terminal is gone. Called once.
 	 */
 	void (*gone)(void *userdata);

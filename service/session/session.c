@@ -5,7 +5,6 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
-#include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/session/covers.h"
 #include "service/session/orphans.h"
@@ -196,7 +195,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 
 static void on_executed(Session *session, pid_t leader)
 {
-	if (session->phase != PHASE_STARTING || !session->released || leader <= 1)
+	if (session->phase != PHASE_STARTING || leader <= 1)
 		return;
 	session->leader_fd = program_pidfd_below(leader, session->holder.pid);
 	/* An agent that exits at once may have taken init along already; the report of that comes next. */
@@ -234,7 +233,6 @@ static void on_init_failed(Session *session, InitStage stage, int error)
 	(void)refuse(&problem, -error, "%s (%s): %s", stages[stage],
 		     stage == INIT_STAGE_DIRECTORY ? session->plan.cwd : session->plan.program,
 		     strerror(error));
-	error_add_fix(&problem, -error);
 	session_fail(session, missing ? CS_ERROR_AGENT_MISSING : CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
 
@@ -269,8 +267,9 @@ static void on_report(void *userdata, const Report *report, pid_t leader)
 		break;
 	case REPORT_SIGNAL:
 	case REPORT_RESUME:
+	case REPORT_RESUME_BEHIND:
+	case REPORT_KEY:
 	case REPORT_HANGUP:
-	case REPORT_GO:
 	case REPORT_KIND_MAX:
 		/* What only we say. Whoever sends that is not init as it was made. */
 		session_end_because(session,
@@ -311,10 +310,7 @@ static int on_holder_ended(sd_event_source *source, int fd, uint32_t revents, vo
 	if (session->phase == PHASE_STARTING) {
 		(void)tail_read(&session->tail);
 		line = tail_last_line(&session->tail);
-		(void)refuse(&problem, -ECHILD,
-			     "bwrap ended before the agent ran: %s; reinstall bubblewrap and claude-sandbox, "
-			     "or see "
-			     "what forbids it here (a security module, a container)",
+		(void)refuse(&problem, -ECHILD, "bwrap ended before the agent ran: %s",
 			     line ?: "without a word");
 		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
 		return 0;
@@ -367,12 +363,20 @@ static void on_lifeline_signal(void *userdata, int number)
 		(void)reports_send(session->reports, REPORT_SIGNAL, number);
 }
 
-static void on_lifeline_resume(void *userdata)
+static void on_lifeline_key(void *userdata, int number)
 {
 	Session *session = userdata;
 
 	if (session->phase == PHASE_RUNNING)
-		(void)reports_send(session->reports, REPORT_RESUME, 0);
+		(void)reports_send(session->reports, REPORT_KEY, number);
+}
+
+static void on_lifeline_resume(void *userdata, bool behind)
+{
+	Session *session = userdata;
+
+	if (session->phase == PHASE_RUNNING)
+		(void)reports_send(session->reports, behind ? REPORT_RESUME_BEHIND : REPORT_RESUME, 0);
 }
 
 static void on_lifeline_gone(void *userdata)
@@ -388,6 +392,7 @@ static int session_init(Session *session, int listen_fd, int lifeline_fd)
 						    .table = on_link_table,
 						    .delivered = on_link_delivered };
 	static const LifelineCalls lifeline_calls = { .signal = on_lifeline_signal,
+						      .key = on_lifeline_key,
 						      .resume = on_lifeline_resume,
 						      .gone = on_lifeline_gone };
 	static const int ending_signals[] = { SIGTERM, SIGINT, SIGHUP };

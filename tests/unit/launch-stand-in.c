@@ -117,8 +117,12 @@ static int on_lifeline(sd_event_source *source, int fd, uint32_t revents, void *
 	check(lifeline_decode(data, (size_t)n, &message), "launch's message");
 	if (message.kind == LIFELINE_SIGNAL)
 		order(session, REPORT_SIGNAL, message.number);
+	else if (message.kind == LIFELINE_KEY)
+		order(session, REPORT_KEY, message.number);
 	else if (message.kind == LIFELINE_RESUME)
 		order(session, REPORT_RESUME, 0);
+	else if (message.kind == LIFELINE_RESUME_BEHIND)
+		order(session, REPORT_RESUME_BEHIND, 0);
 	return 0;
 }
 
@@ -165,7 +169,8 @@ static int on_report(sd_event_source *source, int fd, uint32_t revents, void *us
 	return 0;
 }
 
-static Session *session_start(sd_bus_message *call, char *const *argv, const int fds[static 3])
+static Session *session_start(sd_bus_message *call, char *const *argv, const int fds[static 3],
+			      bool background)
 {
 	Session *session = calloc(1, sizeof(*session));
 	uint32_t terminals = 0, pipes = 0;
@@ -191,6 +196,7 @@ static Session *session_start(sd_bus_message *call, char *const *argv, const int
 		if (pipes & (1u << i))
 			session->jail.given[i] = fds[i];
 	session->jail.orders.terminals = terminals;
+	session->jail.orders.background = background;
 	session->jail.slave_fd = slave_fd < 0 ? FD_NONE : fcntl(slave_fd, F_DUPFD_CLOEXEC, 3);
 	session->call = sd_bus_message_ref(call);
 	jail_start(&session->jail);
@@ -214,6 +220,18 @@ static int read_descriptors(sd_bus_message *m, int fds[static 3])
 	return r < 0 ? r : sd_bus_message_exit_container(m);
 }
 
+/* Of the options, the one that there is. */
+static int read_options(sd_bus_message *m, bool *ret_background)
+{
+	const char *key;
+	int value, r;
+
+	r = sd_bus_message_enter_container(m, 'a', "{sv}");
+	while (r >= 0 && (r = sd_bus_message_read(m, "{sv}", &key, "b", &value)) > 0)
+		*ret_background = streq(key, CS_OPTION_BACKGROUND) && value;
+	return r < 0 ? r : sd_bus_message_exit_container(m);
+}
+
 static const char *variable(char *const *environment, const char *name)
 {
 	for (size_t i = 0; environment[i]; i++) {
@@ -233,6 +251,7 @@ static int on_launch(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	int fds[3] = { FD_NONE, FD_NONE, FD_NONE };
 	sd_event *event = userdata;
 	const char *agent;
+	bool background = false;
 	Session *session;
 
 	check(sd_bus_message_read(m, "s", &agent), "agent");
@@ -240,6 +259,7 @@ static int on_launch(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	check(wire_read_vector(m, CS_REQUEST_STRINGS_MAX, &budget, &environment), "environment");
 	check(wire_read_bytes(m, &budget, &cwd), "cwd");
 	check(read_descriptors(m, fds), "fds");
+	check(read_options(m, &background), "options");
 
 	if (streq(argv[0], "!error"))
 		return sd_bus_error_set(reterr, argv[1], argv[2]);
@@ -255,7 +275,7 @@ static int on_launch(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 		(void)!write(TELL_FD, "held", 4);
 		return 1;
 	}
-	session = session_start(m, argv, fds);
+	session = session_start(m, argv, fds, background);
 	check(sd_event_add_io(event, &session->reports, session->jail.report_fd, EPOLLIN, on_report, session),
 	      "reports");
 	return 1;

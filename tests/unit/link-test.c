@@ -220,12 +220,15 @@ static void lifeline_round_trip_and_refusals(void **state)
 		{ LIFELINE_EXITED, SIGTERM, NULL },
 		{ LIFELINE_SIGNAL, SIGUSR1, NULL },
 		{ LIFELINE_RESUME, 0, NULL },
+		{ LIFELINE_KEY, SIGINT, NULL },
+		{ LIFELINE_RESUME_BEHIND, 0, NULL },
 	};
 	const LifelineMessage bad[] = {
-		{ LIFELINE_KIND_MAX, 0, NULL }, { LIFELINE_STARTED, 0, (char *)"text" },
-		{ LIFELINE_SIGNAL, 0, NULL },   { LIFELINE_SIGNAL, NSIG, NULL },
-		{ LIFELINE_EXITED, -1, NULL },  { LIFELINE_EXITED, 0x137f, NULL },
-		{ LIFELINE_RESUME, 1, NULL },
+		{ LIFELINE_KIND_MAX, 0, NULL },      { LIFELINE_STARTED, 0, (char *)"text" },
+		{ LIFELINE_SIGNAL, 0, NULL },        { LIFELINE_SIGNAL, NSIG, NULL },
+		{ LIFELINE_EXITED, -1, NULL },       { LIFELINE_EXITED, 0x137f, NULL },
+		{ LIFELINE_RESUME, 1, NULL },        { LIFELINE_KEY, 0, NULL },
+		{ LIFELINE_RESUME_BEHIND, 1, NULL },
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(good); i++) {
@@ -260,6 +263,7 @@ static void report_round_trip_and_refusals(void **state)
 		{ REPORT_EXECUTED, 0, 0 },      { REPORT_FAILED, INIT_STAGE_EXECUTE, ENOENT },
 		{ REPORT_STOPPED, 0, SIGSTOP }, { REPORT_EXITED, 0, SIGKILL },
 		{ REPORT_SIGNAL, 0, SIGTERM },  { REPORT_HANGUP, 0, 0 },
+		{ REPORT_KEY, 0, SIGINT },      { REPORT_RESUME_BEHIND, 0, 0 },
 	};
 	const Report bad[] = {
 		{ REPORT_KIND_MAX, 0, 0 },
@@ -269,6 +273,8 @@ static void report_round_trip_and_refusals(void **state)
 		{ REPORT_STOPPED, 0, 0 },
 		{ REPORT_EXITED, 0, 0x137f },
 		{ REPORT_SIGNAL, 0, 1 << 20 },
+		{ REPORT_KEY, 0, 0 },
+		{ REPORT_RESUME_BEHIND, 0, 1 },
 	};
 	uint8_t data[REPORT_SIZE];
 	Report out;
@@ -289,7 +295,7 @@ static void orders_round_trip_and_refusals(void **state)
 {
 	char *argv[] = { (char *)"claude", (char *)"", (char *)"\xff", NULL };
 	char *environment[] = { (char *)"HOME=/home/x", NULL };
-	const InitOrders good = { argv, environment, (char *)"/bin/x", (char *)"/w", 5, 2, 022, true };
+	const InitOrders good = { argv, environment, (char *)"/bin/x", (char *)"/w", 5, 2, 022, true, true };
 	_cleanup_(init_orders_done) InitOrders out = { 0 };
 	_cleanup_free_ uint8_t *data = NULL;
 	InitOrders bad = good;
@@ -300,6 +306,8 @@ static void orders_round_trip_and_refusals(void **state)
 	assert_string_equal(out.argv[2], "\xff");
 	assert_int_equal(out.descriptors, 5);
 	assert_int_equal(out.terminals, 2);
+	assert_int_equal(out.file_mode_mask, 022);
+	assert_true(out.background);
 	assert_true(out.forbid_namespaces);
 	for (size_t n = 0; n < size; n++) {
 		InitOrders none = { 0 };

@@ -18,7 +18,7 @@ typedef struct Fixture {
 	sd_event *event;
 	Lifeline *lifeline;
 	int fd; /* launch's end */
-	unsigned signals, resumes, gone;
+	unsigned signals, keys, resumes, behind, gone;
 	int last;
 	uint8_t buffer[LIFELINE_PACKET_MAX];
 } Fixture;
@@ -31,11 +31,20 @@ static void on_signal(void *userdata, int number)
 	fixture->last = number;
 }
 
-static void on_resume(void *userdata)
+static void on_key(void *userdata, int number)
+{
+	Fixture *fixture = userdata;
+
+	fixture->keys++;
+	fixture->last = number;
+}
+
+static void on_resume(void *userdata, bool behind)
 {
 	Fixture *fixture = userdata;
 
 	fixture->resumes++;
+	fixture->behind += behind;
 }
 
 static void on_gone(void *userdata)
@@ -47,7 +56,7 @@ static void on_gone(void *userdata)
 
 static int setup(void **state)
 {
-	static const LifelineCalls calls = { on_signal, on_resume, on_gone };
+	static const LifelineCalls calls = { on_signal, on_key, on_resume, on_gone };
 	Fixture *fixture = calloc(1, sizeof(*fixture));
 	int fds[2];
 
@@ -120,6 +129,13 @@ static void signals_that_a_person_sends_pass(void **state)
 	}
 	say(fixture, LIFELINE_RESUME, 0);
 	assert_int_equal(fixture->resumes, 1);
+	assert_int_equal(fixture->behind, 0);
+	say(fixture, LIFELINE_RESUME_BEHIND, 0);
+	assert_int_equal(fixture->resumes, 2);
+	assert_int_equal(fixture->behind, 1);
+	say(fixture, LIFELINE_KEY, SIGINT);
+	assert_int_equal(fixture->keys, 1);
+	assert_int_equal(fixture->last, SIGINT);
 	assert_int_equal(fixture->gone, 0);
 }
 
@@ -127,8 +143,8 @@ static void another_signal_ends_the_lifeline(void **state)
 {
 	Fixture *fixture = *state;
 
-	say(fixture, LIFELINE_SIGNAL, SIGKILL);
-	assert_int_equal(fixture->signals, 0);
+	say(fixture, LIFELINE_KEY, SIGKILL);
+	assert_int_equal(fixture->keys, 0);
 	assert_int_equal(fixture->gone, 1);
 }
 
