@@ -73,12 +73,6 @@ def wait_for(condition, what, limit=6.0):
         bus.select_nothing(0.01)
 
 
-CYCLES = int(os.environ.get("CHECK_CYCLES") or "24")
-SEED = int(os.environ.get("CHECK_SEED") or "1")
-LONG = os.environ.get("CHECK_LONG") == "1"               # tests that would take too long every time
-SHOW = bool(os.environ.get("LAB_SHOW_REFUSALS"))       # read before the environment is cleared
-
-
 class Result:
     def __init__(self, status, out, err, seconds):
         self.status = status
@@ -100,8 +94,6 @@ class Result:
         ours = [line for line in lines if line.startswith("claude-sandbox:")]
         if self.status != status or len(ours) != 1 or len(lines) != 1 or self.out:
             raise AssertionError(f"wanted a refusal with status {status} in one line: {self!r}")
-        if SHOW:
-            print("     " + ours[0], flush=True)
         for word in words:
             if word not in ours[0]:
                 raise AssertionError(f"the refusal does not say {word!r}: {ours[0]!r}")
@@ -211,11 +203,16 @@ class Lab:
         os.chmod(path, mode)
 
     def wrap(self, path, what):
-        """wrapper.c in the place of the program at path until the test ends. what: one line or more."""
+        """wrapper.c in the place of the program at path until the test ends."""
         self.hide(path)
         self.undo.append(lambda: _remove(path))
         shutil.copy2(machine.TOOLS + "/wrapper", path)
         machine.write("/run/lab-wrap", f"{path}.hidden-by-a-test\n{what}\n")
+
+    @staticmethod
+    def pause():
+        """Between two looks at what the kernel announces to nobody."""
+        bus.select_nothing(0.01)
 
     def restore(self):
         while self.undo:
