@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
@@ -73,6 +74,16 @@ char **pasta_arguments(const PastaOptions *options)
 	if (r == 0)
 		r = strings_appendf(&strings, "%d", (int)options->holder);
 	return r < 0 ? NULL : TAKE_PTR(strings);
+}
+
+void pasta_end(Pasta *pasta)
+{
+	if (!pasta)
+		return;
+	(void)sd_event_source_set_enabled(pasta->pid_source, SD_EVENT_OFF);
+	(void)sd_event_source_set_enabled(pasta->tail_source, SD_EVENT_OFF);
+	if (pasta->pidfd >= 0)
+		(void)program_signal(pasta->pidfd, SIGKILL);
 }
 
 Pasta *pasta_free(Pasta *pasta)

@@ -27,6 +27,8 @@ typedef struct PastaOptions {
 /* Start it. Return: 0, or a negative errno with *ret_problem. */
 int pasta_start(sd_event *event, const PastaOptions *options, PastaEnded ended, void *userdata, Pasta **ret,
 		char **ret_problem);
+/* Kill, without waiting for its death; ended is not called any more. */
+void pasta_end(Pasta *pasta);
 /* Kill, reap, close. Return: NULL. ended is not called. */
 Pasta *pasta_free(Pasta *pasta);
 DEFINE_CLEANUP(Pasta, pasta_free)

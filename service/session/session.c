@@ -67,23 +67,26 @@ static void session_say(Session *session)
 	session->reports = reports_free(session->reports);
 	session->leader_fd = close_fd(session->leader_fd);
 	network_done(&session->network);
-	(void)orphans_end(ORPHANS_MSEC);
 	preparation_release(&session->preparation);
 	if (session->planned)
 		covers_clear(&session->plan, session->request.uid);
 	session_deadline(session, SAYING_USEC);
-	if (session->problem) {
-		if (link_server_failed(session->link, session->error, session->problem) < 0)
-			(void)sd_event_exit(session->event, 1);
-	} else {
+	/* The person need not wait until pasta, which was killed before, has put its memory away. */
+	if (!session->problem) {
 		/* Init is gone without a word: it was killed, and with it everything else. */
 		if (!session->status_known)
 			session->status = W_EXITCODE(0, SIGKILL);
 		if (session->why)
 			lifeline_warning(session->lifeline, session->why);
 		lifeline_exited(session->lifeline, session->status);
-		if (link_server_exited(session->link, session->status, session->why) < 0)
+	}
+	session->wire = wire_free(session->wire);
+	(void)orphans_end(ORPHANS_MSEC);
+	if (session->problem) {
+		if (link_server_failed(session->link, session->error, session->problem) < 0)
 			(void)sd_event_exit(session->event, 1);
+	} else if (link_server_exited(session->link, session->status, session->why) < 0) {
+		(void)sd_event_exit(session->event, 1);
 	}
 	session_leave_if_done(session);
 }
@@ -105,7 +108,7 @@ void session_end(Session *session)
 	session_tell(session);
 	terminal_keys_done(&session->keys);
 	session->query = git_query_free(session->query);
-	session->wire = wire_free(session->wire);
+	wire_end(session->wire);
 	session->read_back = sd_event_source_disable_unref(session->read_back);
 	if (session->holder.pidfd < 0 || !session->holder_source) {
 		session_say(session);

@@ -251,6 +251,17 @@ int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls
 	return 0;
 }
 
+void wire_end(Wire *wire)
+{
+	if (!wire)
+		return;
+	(void)sd_event_source_set_enabled(wire->watch_source, SD_EVENT_OFF);
+	(void)sd_event_source_set_enabled(wire->host_source, SD_EVENT_OFF);
+	(void)sd_event_source_set_enabled(wire->timer, SD_EVENT_OFF);
+	(void)sd_event_source_set_enabled(wire->offline_source, SD_EVENT_OFF);
+	pasta_end(wire->pasta);
+}
+
 Wire *wire_free(Wire *wire)
 {
 	if (!wire)

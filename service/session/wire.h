@@ -41,6 +41,8 @@ typedef struct WireOptions {
 /* Return: 0, or a negative errno with *ret_problem. No call happens before the loop runs. */
 int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls, void *userdata, Wire **ret,
 	     char **ret_problem);
-/* Kill pasta, close. Return: NULL. */
+/* Kill pasta and start it no more, without waiting for its death. */
+void wire_end(Wire *wire);
+/* Kill pasta, reap, close. Return: NULL. */
 Wire *wire_free(Wire *wire);
 DEFINE_CLEANUP(Wire, wire_free)
