@@ -58,7 +58,9 @@ int client_open(sd_bus **ret, sd_bus_error *reterr)
 		if (r == -ENOENT || r == -ECONNREFUSED)
 			sd_bus_error_set(reterr, SD_BUS_ERROR_NO_SERVER, NULL);
 		else
-			sd_bus_error_set_errno(reterr, r);
+			sd_bus_error_setf(reterr, SD_BUS_ERROR_FAILED,
+					  "The system bus at " CLIENT_BUS_PATH " cannot be reached: %s",
+					  strerror(-r));
 		return r;
 	}
 

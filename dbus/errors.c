@@ -53,3 +53,53 @@ const char *error_sentence(const char *name, const char *message)
 	fallback = error_fallback(name);
 	return fallback ? fallback : "The service refused without a reason; its log may say why.";
 }
+
+static const char *error_fix(int error)
+{
+	switch (error) {
+	case -EMFILE:
+		return "raise the limit of open files (ulimit -n) to 1024 or more";
+	case -ENFILE:
+		return "this machine has no open files left: end other programs";
+	case -ENOMEM:
+	case -ENOBUFS:
+		return "this machine has no memory left: end other programs";
+	case -EAGAIN:
+		return "end other processes of this user, or raise their limit (ulimit -u)";
+	case -ENOSPC:
+	case -EDQUOT:
+		return "free space there";
+	case -EROFS:
+		return "make that file system writable";
+	case -ENOSYS:
+	case -EOPNOTSUPP:
+	case -EPROTONOSUPPORT:
+	case -EAFNOSUPPORT:
+	case -ENOPROTOOPT:
+		return "this kernel, or the container around this machine, has to offer it";
+	case -EPERM:
+	case -EACCES:
+		return "a security module or the container around this machine forbids it";
+	case -EREMCHG:
+		return "start again, and look for a program that changes networks";
+	default:
+		return "start again; if it stays, this kernel or this installation does not fit";
+	}
+}
+
+void error_add_fix(char **sentence, int error)
+{
+	const char *fix = error_fix(error);
+	char *whole;
+	size_t n;
+
+	if (!*sentence || strchr(*sentence, ';'))
+		return;
+	n = strlen(*sentence);
+	while (n > 0 && (*sentence)[n - 1] == '.')
+		n--;
+	if (asprintf(&whole, "%.*s; %s", (int)n, *sentence, fix) < 0)
+		return;
+	free(*sentence);
+	*sentence = whole;
+}

@@ -17,3 +17,9 @@ bool error_is_known(const char *name);
  * one. Both may be NULL. Return: never NULL and never empty; borrowed from message or static.
  */
 const char *error_sentence(const char *name, const char *message);
+
+/*
+ * A refusal names cause and fix. Append to *sentence, which ends in the cause, what helps against that
+ * negative errno; nothing when the sentence has a fix already (behind a semicolon), or when there is none.
+ */
+void error_add_fix(char **sentence, int error);

@@ -123,15 +123,32 @@ int handoff_exec(const char *agent, char *const *arguments, char *const *environ
 	return -errno;
 }
 
+static const char *fix_of(int error)
+{
+	switch (error) {
+	case -ENOENT:
+	case -EACCES:
+	case -ENOEXEC:
+		return "; install claude-sandbox again (sudo ./quickstart)";
+	case -E2BIG:
+		return "; shorten the arguments or the environment";
+	case -EMFILE:
+		return "; raise the limit of open files (ulimit -n)";
+	case -ENFILE:
+	case -ENOMEM:
+	case -EAGAIN:
+		return "; end other programs";
+	default:
+		return "; see what forbids it here (a security module, a container)";
+	}
+}
+
 void handoff_complain(int error)
 {
 	const char *what = strerrordesc_np(-error);
-	const char *parts[] = { "claude-sandbox: ",
-				CS_LAUNCH_PATH,
-				" cannot be started: ",
-				what ? what : "unknown error",
-				error == -ENOENT ? "; install claude-sandbox again (sudo ./quickstart)" : "",
-				"\n" };
+	const char *parts[] = { "claude-sandbox: ",     CS_LAUNCH_PATH,
+				" cannot be started: ", what ? what : "unknown error",
+				fix_of(error),          "\n" };
 	struct iovec line[ELEMENTSOF(parts)];
 
 	for (size_t i = 0; i < ELEMENTSOF(parts); i++)

@@ -7,6 +7,7 @@
 #include <systemd/sd-event.h>
 
 #include "dbus/client.h"
+#include "dbus/errors.h"
 #include "dbus/names.h"
 #include "dbus/wire.h"
 #include "service/link/lifeline.h"
@@ -460,6 +461,7 @@ LaunchEnd launch_run(const char *agent, char *const *arguments, char *const *env
 	launch.agent = agent;
 	r = start(&launch, arguments, environment, &problem);
 	if (r < 0) {
+		error_add_fix(&problem, r);
 		complain(problem ? problem : "not enough memory");
 		return (LaunchEnd){ .status = CS_EXIT_REFUSED };
 	}

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
@@ -177,12 +178,13 @@ static int make_cgroup(Making *making)
 	return fd == -ENOMEM ? fd : 0;
 }
 
-static int make_lifeline(Making *making)
+static int make_lifeline(Making *making, char **ret_problem)
 {
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
+		return refuse(ret_problem, -errno, "The lifeline cannot be made: %s; end other sessions.",
+			      strerror(errno));
 	making->lifeline_fd = pair[0];
 	making->launch->lifeline_fd = pair[1];
 	return 0;
@@ -265,10 +267,16 @@ static int on_listening(sd_event_source *source, int fd, uint32_t revents, void 
 	link_fd = run_dir_connect_link(session->id);
 	if (link_fd < 0) {
 		/* It is gone, and then its end is the answer; or it only closed the pipe. */
-		if (link_fd != -ECONNREFUSED)
-			log_line("session %s cannot be reached: %s", session->id, strerror(-link_fd));
-		link_fd = FD_NONE;
-		keeper_kill(session->keeper);
+		r = TAKE_FD(link_fd);
+		if (r == -ECONNREFUSED) {
+			keeper_kill(session->keeper);
+			return 0;
+		}
+		log_line("session %s cannot be reached: %s", session->id, strerror(-r));
+		(void)refuse(&problem, r, "The session cannot be reached on its socket below %s: %s",
+			     CS_SESSIONS_DIR, strerror(-r));
+		error_add_fix(&problem, r);
+		launch_abort(launch, CS_ERROR_JAIL_UNAVAILABLE, problem);
 		return 0;
 	}
 	if (link_peer_check(link_fd, session->pid, session->uid) < 0) {
@@ -355,7 +363,7 @@ static int start(Making *making, char **ret_problem)
 	if (r >= 0)
 		r = make_cgroup(making);
 	if (r >= 0)
-		r = make_lifeline(making);
+		r = make_lifeline(making, ret_problem);
 	if (r >= 0)
 		r = make_request(making, ret_problem);
 	if (r >= 0)
@@ -410,6 +418,7 @@ void launch_start(Launch *launch)
 
 	r = start(&making, &problem);
 	if (r < 0) {
+		error_add_fix(&problem, r);
 		launch_refuse(launch, r == -EPERM ? CS_ERROR_NOT_AUTHORIZED : CS_ERROR_JAIL_UNAVAILABLE,
 			      problem ? problem : strerror(-r));
 		return;

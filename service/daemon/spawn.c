@@ -24,6 +24,7 @@
 #include <sys/vfs.h>
 #include <sys/wait.h>
 
+#include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/daemon/proc.h"
 #include "service/link/spawn.h"
@@ -320,6 +321,13 @@ int spawn_read_pipe(int listening_fd, char **ret_problem)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (n == 0)
 		return 1;
+	/* The session's own statement, for its own user. */
+	if (n == (ssize_t)sizeof(failure) && failure.stage == SPAWN_STAGE_PROGRAM && failure.error > 0)
+		return refuse(
+			ret_problem, -ECANCELED,
+			"The session cannot begin: %s; look at the limits (ulimit -a) and the load of this "
+			"machine.",
+			strerror(failure.error));
 	if (n != (ssize_t)sizeof(failure) || failure.stage >= SPAWN_STAGE_MAX)
 		return refuse(ret_problem, -ECANCELED,
 			      "The session wrote into the pipe that it should only close.");
@@ -329,6 +337,11 @@ int spawn_read_pipe(int listening_fd, char **ret_problem)
 			"Descriptor %d is a file of /proc or another file system of the kernel; pass an "
 			"ordinary file.",
 			failure.error);
-	return refuse(ret_problem, -ECANCELED, "The session cannot be started: %s: %s.",
-		      stage_names[failure.stage], strerror(failure.error));
+	(void)refuse(ret_problem, -ECANCELED, "The session cannot be started: %s: %s%s",
+		     stage_names[failure.stage], strerror(failure.error),
+		     failure.stage == SPAWN_STAGE_EXECUTE
+			     ? "; install claude-sandbox again (sudo ./quickstart)"
+			     : "");
+	error_add_fix(ret_problem, -failure.error);
+	return -ECANCELED;
 }

@@ -36,12 +36,6 @@ typedef enum SpawnStage {
 	SPAWN_STAGE_MAX,
 } SpawnStage;
 
-/* What the child writes into the LISTENING pipe when it fails; `session` writes nothing. */
-typedef struct SpawnFailure {
-	uint32_t stage;
-	int32_t error; /* positive errno, or the key */
-} SpawnFailure;
-
 /*
  * Fork and execute. *ret_pidfd holds the child, *ret_listening_fd is the pipe's end that closes when the
  * session listens (non-blocking). Both O_CLOEXEC. Return: 0 or a negative errno of the service's own side.

@@ -27,7 +27,9 @@
  *  4. A session of our own and its terminal, before the fork: the agent is a group in it, never its leader. A
  *     leader that goes takes the terminal from everybody and the kernel's hang-up ends it without grace.
  *  5. no_new_privs and the filter, before the fork, so that no process of the jail ever lived without them.
- *  6. Fork, execute, and only then let go of the caller's descriptors: readers at the other end of a pipe or
+ *  6. The session's word. Mounts and this process are made while the wire comes; nothing of the agent runs
+ *     before the session says so, or when the session has died meanwhile, whatever it died of.
+ *  7. Fork, execute, and only then let go of the caller's descriptors: readers at the other end of a pipe or
  * of the PTY see the end of the stream when the agent's processes are gone, not when we are.
  *
  * One copy of the terminal is kept. It is how the foreground group is read at a stop and given back at a
@@ -377,6 +379,28 @@ static int report_read(Init *init)
 	}
 }
 
+/* Return: 0 when the agent may run; -EPIPE when the session is gone; -EBADMSG. */
+static int go_wait(const Init *init)
+{
+	struct pollfd event = { .fd = init->report_fd, .events = POLLIN };
+	uint8_t data[REPORT_SIZE];
+	Report report;
+	ssize_t n;
+	int r;
+
+	do {
+		if (poll(&event, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+		n = packet_receive(init->report_fd, data, sizeof(data));
+	} while (n == -EAGAIN || n == -EINTR);
+	if (n <= 0)
+		return n < 0 ? (int)n : -EPIPE;
+	r = report_decode(data, (size_t)n, &report);
+	if (r < 0)
+		return r;
+	return report.kind == REPORT_GO ? 0 : -EBADMSG;
+}
+
 /* When the session is gone nobody is left to see or stop the agent: our end takes the namespace along. */
 static int supervise(Init *init)
 {
@@ -434,6 +458,11 @@ static int init_prepare(Init *init, InitStage *ret_stage)
 
 	*ret_stage = INIT_STAGE_SECCOMP;
 	r = restrict_self(&init->orders);
+	if (r < 0)
+		return r;
+
+	*ret_stage = INIT_STAGE_ORDERS;
+	r = go_wait(init);
 	if (r < 0)
 		return r;
 

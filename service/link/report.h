@@ -20,6 +20,7 @@ typedef enum ReportKind {
 	REPORT_SIGNAL,        /* session: number of a signal for the agent alone */
 	REPORT_RESUME,        /* session: give the terminal back to the remembered group and continue it */
 	REPORT_HANGUP,        /* session: SIGHUP and SIGCONT to the agent */
+	REPORT_GO,            /* session: everything that denies stands and the wire is known; run the agent */
 	REPORT_KEY,           /* session: number of a signal for the agent's foreground group */
 	REPORT_RESUME_BEHIND, /* session: continue the remembered group without the terminal */
 	REPORT_KIND_MAX,

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdint.h>
+
 /*
  * The descriptors with which the service executes `session`. Nothing else is open, the environment is empty,
  * the directory is "/".
  */
 enum {
-	SPAWN_FD_LINK = 3,      /* bound, not yet listening: session calls listen(2) */
-	SPAWN_FD_LISTENING = 4, /* pipe to the service; session closes it when it listens */
-	SPAWN_FD_REQUEST = 5,   /* sealed memfd, service/plan/request.h */
+	SPAWN_FD_LINK = 3, /* bound, not yet listening: session calls listen(2) */
+	SPAWN_FD_LISTENING =
+		4, /* pipe to the service; session closes it when it listens, or writes a SpawnFailure */
+	SPAWN_FD_REQUEST = 5, /* sealed memfd, service/plan/request.h */
 	SPAWN_FD_LIFELINE = 6,
 	SPAWN_FD_STDIN = 7, /* key 0 of Launch; open only if the request says so */
 	SPAWN_FD_STDOUT = 8,
@@ -16,3 +19,11 @@ enum {
 	SPAWN_FD_GUARD = 10, /* root's lock file, read-only: one open file description for each session */
 	SPAWN_FD_MAX = 11,
 };
+
+/* The stage of `session` itself, which could not begin to listen; the others are the service's own. */
+#define SPAWN_STAGE_PROGRAM 100u
+
+typedef struct SpawnFailure {
+	uint32_t stage;
+	int32_t error; /* positive errno, or the key */
+} SpawnFailure;

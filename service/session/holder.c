@@ -13,6 +13,8 @@
 #include "service/session/program.h"
 #include "service/session/user-namespace.h"
 
+#define DESCRIPTORS_NEEDED (2 * HOLDER_PLACE_MAX)
+
 /* ---- inside the fork ---- */
 
 typedef struct Inside {
@@ -182,9 +184,17 @@ int holder_start(Holder *holder, const HolderOptions *options, JailSockets *ret_
 {
 	_cleanup_(holder_done) Holder new = HOLDER_INIT;
 	int pair[2], fds[CHANNEL_FDS_MAX], r;
+	struct rlimit limit = { 0 };
 	ChannelMessage m;
 	pid_t parent = getpid();
 
+	/* What the jail is given lies above all numbers that it will have there. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < DESCRIPTORS_NEEDED)
+		return refuse(
+			ret_problem, -EMFILE,
+			"a jail needs %d open files, and the caller's limit is %llu; raise it (ulimit -Hn, "
+			"limits.conf)",
+			DESCRIPTORS_NEEDED, (unsigned long long)limit.rlim_cur);
 	r = channel_make(pair);
 	if (r < 0)
 		return refuse(ret_problem, r, "no pair of sockets for the holder: %s", strerror(-r));

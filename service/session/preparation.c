@@ -34,7 +34,7 @@ static int make_state(Preparation *preparation, char **ret_problem)
 }
 
 int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile,
-		     int guard_fd)
+		     int guard_fd, char **ret_problem)
 {
 	const char *path = config_text(&request->config, CONFIG_WORKSPACE_ROOT) ?: request->cwd;
 	PlanView functions;
@@ -45,6 +45,13 @@ int preparation_init(Preparation *preparation, const SessionRequest *request, co
 	preparation->profile = profile;
 	preparation->placeholders.guard_fd = guard_fd;
 	r = view_init(&preparation->view, request->uid, request->home);
+	if (r == -ENOSYS || r == -EPERM)
+		return refuse(
+			ret_problem, r,
+			"openat2 cannot be used (%s), without which paths cannot be followed safely; %s",
+			strerror(-r),
+			r == -ENOSYS ? "a kernel since 5.6, and a container that lets it through, is needed"
+				     : "start the container with a seccomp filter that permits it");
 	if (r < 0)
 		return r;
 	functions = view_functions(&preparation->view);

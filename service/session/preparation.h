@@ -26,9 +26,12 @@ typedef struct Preparation {
 
 #define PREPARATION_INIT ((Preparation){ .workspace = PLAN_NODE_INIT, .placeholders = PLACEHOLDERS_INIT })
 
-/* guard_fd (SPAWN_FD_GUARD) is borrowed until preparation_release(). Return: 0 or -ENOMEM. */
+/*
+ * guard_fd (SPAWN_FD_GUARD) is borrowed until preparation_release(). Return: 0; a negative errno with
+ * *ret_problem (may be NULL).
+ */
 int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile,
-		     int guard_fd);
+		     int guard_fd, char **ret_problem);
 void preparation_done(Preparation *preparation);
 /* Nothing of the jail runs any more: what was made on the host for its mounts goes. */
 void preparation_release(Preparation *preparation);

@@ -40,8 +40,10 @@ int program_find(const char *name, const char *package, char **ret_path, char **
 				      "%s is set-user-ID; chmod u-s,g-s it (user namespaces replace that)",
 				      path);
 		if (access(path, X_OK) < 0)
-			return refuse(ret_problem, -EPERM, "%s may not be executed by this user: %s", path,
-				      strerror(errno));
+			return refuse(ret_problem, -EPERM,
+				      "%s may not be executed by this user (mode %04o): %s; reinstall the "
+				      "package %s",
+				      path, (unsigned)(st.st_mode & 07777), strerror(errno), package);
 		*ret_path = TAKE_PTR(path);
 		return 0;
 	}

@@ -64,6 +64,9 @@ static bool reports_read(Reports *reports)
 
 		if (r == -EAGAIN || r == -EINTR)
 			return true;
+		/* Init ended without reading what we sent; what it said before still waits (unix(7)). */
+		if (r == -ECONNRESET)
+			continue;
 		if (r <= 0)
 			return false;
 		reports->calls.report(reports->userdata, &report, pid);

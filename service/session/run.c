@@ -99,22 +99,39 @@ static int fd_if_open(int fd)
 	return fcntl(fd, F_GETFD) < 0 ? FD_NONE : fd;
 }
 
+/* Nobody listens on the link yet: the pipe is the only way to say why. */
+static int cannot_begin(int error)
+{
+	const SpawnFailure failure = { .stage = SPAWN_STAGE_PROGRAM, .error = -error };
+
+	(void)!write(SPAWN_FD_LISTENING, &failure, sizeof(failure));
+	return EXIT_FAILURE;
+}
+
 int session_run(void)
 {
 	SessionInput input = { .fds = { FD_NONE, FD_NONE, FD_NONE }, .guard_fd = FD_NONE };
 	_cleanup_(session_freep) Session *session = NULL;
 	_cleanup_(sd_event_unrefp) sd_event *event = NULL;
 	_cleanup_free_ char *problem = NULL;
+	int r;
 
-	if (descriptors_settle() < 0)
-		return EXIT_FAILURE;
+	r = descriptors_settle();
+	if (r < 0)
+		return cannot_begin(r);
 	/* Before anything is opened: a key that the caller had closed leaves its number free. */
 	for (int i = 0; i < KEYS_MAX; i++)
 		input.fds[i] = fd_if_open(SPAWN_FD_STDIN + i);
 	input.guard_fd = fd_if_open(SPAWN_FD_GUARD);
-	if (process_settle() < 0 || limits_settle(&input.descriptors) < 0 || sd_event_new(&event) < 0 ||
-	    session_new(event, SPAWN_FD_LINK, SPAWN_FD_LIFELINE, &session) < 0)
-		return EXIT_FAILURE;
+	r = process_settle();
+	if (r >= 0)
+		r = limits_settle(&input.descriptors);
+	if (r >= 0)
+		r = sd_event_new(&event);
+	if (r >= 0)
+		r = session_new(event, SPAWN_FD_LINK, SPAWN_FD_LIFELINE, &session);
+	if (r < 0)
+		return cannot_begin(r);
 	(void)close(SPAWN_FD_LISTENING);
 	if (request_read(&input.request, &problem) < 0)
 		session_refuse(session, CS_ERROR_BAD_REQUEST, problem ?: "out of memory");

@@ -3,12 +3,21 @@
 
 #include <sys/epoll.h>
 
+#include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/session/covers.h"
 #include "service/session/jail-exec.h"
 #include "service/session/program.h"
 
 #define READ_BACK_USEC (100 * USEC_PER_MSEC) /* a burst of events is read back once */
+
+static void fail_with_fix(Session *session, const char *error, char **problem, int r)
+{
+	/* What the plan refuses by its rules is no fault of the machine's. */
+	if (r != -EPERM || streq(error, CS_ERROR_JAIL_UNAVAILABLE))
+		error_add_fix(problem, r);
+	session_fail(session, error, *problem ?: strerror(-r));
+}
 
 static int on_tail(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
@@ -40,7 +49,7 @@ static void session_execute(Session *session)
 				 &session->holder, &problem);
 	session->executed = true;
 	if (r < 0)
-		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem ?: strerror(-r));
+		fail_with_fix(session, CS_ERROR_JAIL_UNAVAILABLE, &problem, r);
 }
 
 static void session_make_plan(Session *session)
@@ -55,7 +64,7 @@ static void session_make_plan(Session *session)
 	r = preparation_plan(&session->preparation, &network, &session->keys, &session->plan, &error,
 			     &problem);
 	if (r < 0) {
-		session_fail(session, error, problem ?: strerror(-r));
+		fail_with_fix(session, error, &problem, r);
 		return;
 	}
 	session->planned = true;
@@ -63,13 +72,30 @@ static void session_make_plan(Session *session)
 	session_warn(session, session->plan.warnings);
 }
 
-/* git answers and the wire comes in any order; the plan needs the one, the agent both. */
+/* Init waits for this word and for nothing else. */
+static void session_go(Session *session)
+{
+	int r = reports_send(session->reports, REPORT_GO, 0);
+
+	session->released = true;
+	/* Init is gone already: why, its own report or bwrap's last words say. */
+	if (r < 0 && r != -EPIPE)
+		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, strerror(-r));
+}
+
+/*
+ * git answers and the wire comes in any order; the plan needs the one, the agent both. The mounts need no
+ * wire: bwrap makes them beside pasta's start, and init waits.
+ */
 static void session_advance(Session *session)
 {
 	if (session->phase == PHASE_STARTING && session->git_known && !session->planned)
 		session_make_plan(session);
-	if (session->phase == PHASE_STARTING && session->planned && session->wire_known && !session->executed)
+	if (session->phase == PHASE_STARTING && session->planned && !session->executed)
 		session_execute(session);
+	if (session->phase == PHASE_STARTING && session->executed && session->wire_known &&
+	    !session->released)
+		session_go(session);
 }
 
 static void on_git_answered(void *userdata, const GitIdentity *identity)
@@ -302,7 +328,7 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	r = start_wire(session, ret_problem);
 	if (r == 0)
 		r = preparation_init(&session->preparation, &session->request, session->profile,
-				     session->guard_fd);
+				     session->guard_fd, ret_problem);
 	if (r < 0)
 		return r;
 	start_git(session);
@@ -323,7 +349,7 @@ void session_begin(Session *session, SessionInput *input)
 	if (r == 0)
 		r = session_sequence(session, &error, &problem);
 	if (r < 0) {
-		session_fail(session, error, problem ?: strerror(-r));
+		fail_with_fix(session, error, &problem, r);
 		return;
 	}
 	session_advance(session);
@@ -353,7 +379,7 @@ static void session_forget_start(Session *session)
 	freep(&session->pasta);
 	freep(&session->git);
 	session->private_proc = session->planned = session->wire_known = false;
-	session->git_known = session->offline = session->executed = false;
+	session->git_known = session->offline = session->executed = session->released = false;
 }
 
 void session_begin_again(Session *session)
@@ -366,7 +392,7 @@ void session_begin_again(Session *session)
 	session->again = true;
 	r = session_sequence(session, &error, &problem);
 	if (r < 0) {
-		session_fail(session, error, problem ?: strerror(-r));
+		fail_with_fix(session, error, &problem, r);
 		return;
 	}
 	session_advance(session);

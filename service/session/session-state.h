@@ -56,7 +56,7 @@ struct Session {
 	Plan plan;
 	Tail tail; /* of bwrap's standard error */
 
-	bool private_proc, planned, wire_known, git_known, offline, executed, stopped;
+	bool private_proc, planned, wire_known, git_known, offline, executed, released, stopped;
 	bool again;   /* the start is the second one */
 	pid_t leader; /* the jail's init */
 	int leader_fd;

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/session/covers.h"
 #include "service/session/orphans.h"
@@ -198,7 +199,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 
 static void on_executed(Session *session, pid_t leader)
 {
-	if (session->phase != PHASE_STARTING || leader <= 1)
+	if (session->phase != PHASE_STARTING || !session->released || leader <= 1)
 		return;
 	session->leader_fd = program_pidfd_below(leader, session->holder.pid);
 	/* An agent that exits at once may have taken init along already; the report of that comes next. */
@@ -236,6 +237,7 @@ static void on_init_failed(Session *session, InitStage stage, int error)
 	(void)refuse(&problem, -error, "%s (%s): %s", stages[stage],
 		     stage == INIT_STAGE_DIRECTORY ? session->plan.cwd : session->plan.program,
 		     strerror(error));
+	error_add_fix(&problem, -error);
 	session_fail(session, missing ? CS_ERROR_AGENT_MISSING : CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
 
@@ -273,6 +275,7 @@ static void on_report(void *userdata, const Report *report, pid_t leader)
 	case REPORT_RESUME_BEHIND:
 	case REPORT_KEY:
 	case REPORT_HANGUP:
+	case REPORT_GO:
 	case REPORT_KIND_MAX:
 		/* What only we say. Whoever sends that is not init as it was made. */
 		session_end_because(session,
@@ -313,7 +316,10 @@ static int on_holder_ended(sd_event_source *source, int fd, uint32_t revents, vo
 	if (session->phase == PHASE_STARTING) {
 		(void)tail_read(&session->tail);
 		line = tail_last_line(&session->tail);
-		(void)refuse(&problem, -ECHILD, "bwrap ended before the agent ran: %s",
+		(void)refuse(&problem, -ECHILD,
+			     "bwrap ended before the agent ran: %s; reinstall bubblewrap and claude-sandbox, "
+			     "or see "
+			     "what forbids it here (a security module, a container)",
 			     line ?: "without a word");
 		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
 		return 0;

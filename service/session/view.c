@@ -21,12 +21,25 @@
 #define VIEW_LINKS_MAX 40u /* as the kernel, path_resolution(7) */
 #define VIEW_PATH_MAX 4096u
 
+static int open_component(int directory_fd, const char *name, uint64_t resolve)
+{
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = resolve };
+	int fd = (int)syscall(SYS_openat2, directory_fd, name, &how, sizeof(how));
+
+	return fd < 0 ? -errno : fd;
+}
+
 int view_init(View *view, uid_t uid, const char *home)
 {
 	PlanNode node = PLAN_NODE_INIT;
 	PlanView functions;
+	int root_fd;
 
 	*view = (View){ .uid = uid };
+	root_fd = open_component(AT_FDCWD, "/", 0);
+	if (root_fd < 0)
+		return root_fd;
+	(void)close_fd(root_fd);
 	functions = view_functions(view);
 	if (home && functions.resolve(view, home, &node) == 0)
 		view->home = TAKE_PTR(node.path);
@@ -52,14 +65,6 @@ int view_set_workspace(View *view, const char *path)
 	free(view->workspace);
 	view->workspace = copy;
 	return 0;
-}
-
-static int open_component(int directory_fd, const char *name, uint64_t resolve)
-{
-	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = resolve };
-	int fd = (int)syscall(SYS_openat2, directory_fd, name, &how, sizeof(how));
-
-	return fd < 0 ? -errno : fd;
 }
 
 /* A link of /proc whose text is not where it leads (proc(5), /proc/PID/fd, exe, cwd, root, ns). */

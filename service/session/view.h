@@ -14,7 +14,10 @@ typedef struct View {
 	char *workspace; /* canonical, or NULL */
 } View;
 
-/* home: of the caller, from passwd; it need not exist. Return: 0 or -ENOMEM. */
+/*
+ * home: of the caller, from passwd; it need not exist. Return: 0, -ENOMEM, or what openat2(2) answers where
+ * the kernel or a filter does without: then nothing can be opened as this file needs it.
+ */
 int view_init(View *view, uid_t uid, const char *home);
 void view_done(View *view);
 /* From here on links of root's own sessions strictly below path are distrusted too. Return: 0 or -ENOMEM. */

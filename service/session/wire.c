@@ -94,7 +94,11 @@ static void on_pasta_ended(void *userdata, const char *line)
 	_cleanup_free_ char *problem = NULL;
 	Wire *wire = userdata;
 
-	if (asprintf(&problem, "pasta ended: %s", line ?: "without a word") < 0)
+	if (asprintf(&problem,
+		     "pasta ended: %s; reinstall the package passt, or see what forbids it here (a security "
+		     "module, "
+		     "a container)",
+		     line ?: "without a word") < 0)
 		problem = NULL;
 	wire_lost(wire, problem ?: "pasta ended");
 }

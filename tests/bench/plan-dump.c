@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 				      .gid = request.gid,
 				      .forwarder = network.routes.forwarder });
 	/* A lock of our own: nothing here counts with the user's sessions. */
-	r = preparation_init(&preparation, &request, profile, memfd_create("guard", MFD_CLOEXEC));
+	r = preparation_init(&preparation, &request, profile, memfd_create("guard", MFD_CLOEXEC), NULL);
 	if (r == 0)
 		r = preparation_plan(&preparation,
 				     &(PreparationNetwork){ .jailed = true,

@@ -73,6 +73,12 @@ def wait_for(condition, what, limit=6.0):
         bus.select_nothing(0.01)
 
 
+CYCLES = int(os.environ.get("CHECK_CYCLES") or "24")
+SEED = int(os.environ.get("CHECK_SEED") or "1")
+LONG = os.environ.get("CHECK_LONG") == "1"               # tests that would take too long every time
+SHOW = bool(os.environ.get("LAB_SHOW_REFUSALS"))       # read before the environment is cleared
+
+
 class Result:
     def __init__(self, status, out, err, seconds):
         self.status = status
@@ -94,6 +100,8 @@ class Result:
         ours = [line for line in lines if line.startswith("claude-sandbox:")]
         if self.status != status or len(ours) != 1 or len(lines) != 1 or self.out:
             raise AssertionError(f"wanted a refusal with status {status} in one line: {self!r}")
+        if SHOW:
+            print("     " + ours[0], flush=True)
         for word in words:
             if word not in ours[0]:
                 raise AssertionError(f"the refusal does not say {word!r}: {ours[0]!r}")
@@ -203,7 +211,7 @@ class Lab:
         os.chmod(path, mode)
 
     def wrap(self, path, what):
-        """wrapper.c in the place of the program at path until the test ends."""
+        """wrapper.c in the place of the program at path until the test ends. what: one line or more."""
         self.hide(path)
         self.undo.append(lambda: _remove(path))
         shutil.copy2(machine.TOOLS + "/wrapper", path)

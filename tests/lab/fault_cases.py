@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Deaths and leavings: what is killed takes nothing along that it should not, and leaves nothing behind."""
 
+import glob
 import os
 import signal
 
@@ -21,13 +22,34 @@ class Leavings:
         lab.shell("true").ok()                       # the service runs, and what it makes once is made
         lab.shell("true", ROOT).ok()
         wait_for(lambda: len(lab.sessions()) == but, "no other session")
+        self.look(lab)
+
+    @classmethod
+    def now(cls, lab):
+        """As it is, whatever runs."""
+        leavings = cls.__new__(cls)
+        leavings.look(lab)
+        return leavings
+
+    def look(self, lab):
         self.lab = lab
         self.processes = set(processes())
         self.namespaces = namespaces()
         self.cgroups = cgroups()
         self.mounts = self.read_mounts()
         self.run = self.listing("/run/claude-sandbox")
-        self.links = set(os.listdir("/sys/class/net"))
+        self.guards = self.read_guards()
+
+    @staticmethod
+    def read_guards():
+        """{path: content} of the records of what was made on the host for masks."""
+        found = {}
+        for user in BOTH:
+            for path in glob.glob(f"{user.home}/.local/state/claude-sandbox/**", recursive=True):
+                if os.path.isfile(path):
+                    with open(path, "rb") as f:
+                        found[path] = f.read()
+        return found
 
     @staticmethod
     def read_mounts():
@@ -46,9 +68,12 @@ class Leavings:
         new = [f"process {pid}: {text}" for pid, text in now.items()
                if pid not in self.processes and pid not in but and "claude-sandboxd" not in text]
         found += new
-        found += [f"namespace {name} of {owner} ({now.get(owner)})" for name, owner in namespaces().items() if name not in self.namespaces]
+        # a program that was there before may go on to make its own
+        found += [f"namespace {name} of {owner} ({now.get(owner)})" for name, owner in namespaces().items()
+                  if name not in self.namespaces and owner not in self.processes]
         found += [f"cgroup {name}" for name in cgroups() - self.cgroups]
         found += [f"file {name}" for name in self.listing("/run/claude-sandbox") if name not in self.run]
+        found += [f"record {path}" for path, text in self.read_guards().items() if text != self.guards.get(path, b"")]
         if self.read_mounts() != self.mounts:
             found.append("mounts")
         return found

@@ -50,6 +50,13 @@ def cgroup2_root():
     return None
 
 
+def _mounts_below(path):
+    """Mount points at and below path, in the order of their mounts."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        places = [line.split()[4] for line in mounts]
+    return [place for place in places if place == path or place.startswith(path + "/")]
+
+
 class Cgroup:
     """One directory in the machine's cgroup2 tree, the root of the lab's own."""
 
@@ -199,6 +206,8 @@ def build(directory):
         system.mount(path.strip("/"), path, "tmpfs", system.MS_NODEV, f"mode={mode}")
     system.mount("shm", "/dev/shm", "tmpfs", system.MS_NODEV, "mode=1777")
     if cgroup2_root():
+        for place in reversed(_mounts_below("/sys/fs/cgroup")):
+            system.unmount(place)
         system.mount("cgroup2", "/sys/fs/cgroup", "cgroup2", system.MS_NODEV | system.MS_NOSUID | system.MS_NOEXEC)
     system.mount("net", "/dev/net", "tmpfs", 0, "mode=0755")
     os.mknod("/dev/net/tun", 0o666 | stat.S_IFCHR, os.makedev(10, 200))

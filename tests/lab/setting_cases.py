@@ -145,20 +145,27 @@ def sessions_do_not_share_their_temporary_files(lab):
 
 @test(60, needs="bus")
 def squatted_temp_root(lab):
-    """Somebody else's directory or link at the place of the temporary root refuses."""
+    """Somebody else's directory or link at the place of the temporary root is never used, and the person hears of it."""
     root = "/var/tmp/claude-agent"
     lab.install_agent(ALICE)
     lab.run([CLAUDE, "exit", "0"], ALICE).ok()
     os.rename(f"{root}/{ALICE.uid}", f"{root}/aside")
     try:
-        os.symlink("/etc", f"{root}/{ALICE.uid}")
-        result = lab.run([CLAUDE, "exit", "0"], ALICE)
-        holds(result.status == 125 and str(ALICE.uid).encode() in result.err, f"a link: {result!r}")
+        os.makedirs("/srv/elsewhere", exist_ok=True)
+        os.chmod("/srv/elsewhere", 0o1777)
+
+        def not_used(what):
+            result = lab.run([CLAUDE, "environment"], ALICE)
+            holds(b"temporary files" in result.err, f"{what}: {result!r}")
+            holds(result.status == 125 or b"CLAUDE_CODE_TMPDIR=" + root.encode() not in result.out, f"{what}: {result!r}")
+            equal(os.listdir("/srv/elsewhere"), [], what)
+        os.symlink("/srv/elsewhere", f"{root}/{ALICE.uid}")
+        not_used("a link")
         os.unlink(f"{root}/{ALICE.uid}")
         os.mkdir(f"{root}/{ALICE.uid}", 0o700)
         os.chown(f"{root}/{ALICE.uid}", machine.MALLORY.uid, machine.MALLORY.gid)
-        result = lab.run([CLAUDE, "exit", "0"], ALICE)
-        holds(result.status == 125 and str(ALICE.uid).encode() in result.err, f"another's: {result!r}")
+        not_used("another's directory")
+        equal(os.listdir(f"{root}/{ALICE.uid}"), [], "another's directory")
     finally:
         machine.shutil.rmtree(f"{root}/{ALICE.uid}", ignore_errors=True)
         if os.path.islink(f"{root}/{ALICE.uid}"):

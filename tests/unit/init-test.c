@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/unit/jail-fixture.h"
@@ -39,6 +40,53 @@ static void statuses_are_verbatim(void **state)
 		jail_expect(&jail, REPORT_EXECUTED, 0);
 		jail_expect_exit(&jail, cases[i].status);
 	}
+}
+
+/* Everything that comes before REPORT_GO is no permission: another word, or the end of the session. */
+static void nothing_runs_before_go(void **state)
+{
+	struct pollfd silence;
+	char path[] = "/tmp/init-test.XXXXXX";
+	_cleanup_free_ char *script = NULL;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+	assert_int_equal(unlink(path), 0);
+	assert_true(asprintf(&script, "touch %s", path) > 0);
+	for (int way = 0; way < 3; way++) {
+		_cleanup_(jail_end) Jail jail;
+		struct pollfd ended = { .events = POLLIN };
+		Report report;
+
+		jail_prepare(&jail, script, 0, 0);
+		jail.held = true;
+		jail_start(&jail);
+		ended.fd = (int)syscall(SYS_pidfd_open, jail.pid, 0);
+		assert_true(ended.fd >= 0);
+		silence = (struct pollfd){ .fd = jail.report_fd, .events = POLLIN };
+		switch (way) {
+		case 0:
+			jail.report_fd = close_fd(jail.report_fd);
+			break;
+		case 1:
+			jail_send(&jail, REPORT_SIGNAL, SIGTERM);
+			report = jail_report(&jail);
+			assert_int_equal(report.kind, REPORT_FAILED);
+			assert_int_equal(report.number, EBADMSG);
+			break;
+		default:
+			/* A time that says nothing when it passes and everything when it does not. */
+			assert_int_equal(poll(&silence, 1, 100), 0);
+			jail_send(&jail, REPORT_GO, 0);
+			jail_expect(&jail, REPORT_EXECUTED, 0);
+			jail_expect_exit(&jail, EXITED(0));
+		}
+		assert_int_equal(poll(&ended, 1, DEADLINE_MSEC), 1);
+		(void)close(ended.fd);
+		assert_int_equal(access(path, F_OK) == 0, way == 2);
+	}
+	(void)unlink(path);
 }
 
 static void expect_failure(Jail *jail, InitStage stage, int error)
@@ -404,6 +452,7 @@ static void nothing_outlives_the_session(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_runs_before_go),
 		cmocka_unit_test(statuses_are_verbatim),
 		cmocka_unit_test(failures_name_their_stage),
 		cmocka_unit_test(another_sessions_terminal_is_refused),

@@ -19,6 +19,7 @@ typedef struct Jail {
 	int given[3];  /* descriptors for keys, instead of pipes; not owned */
 	InitOrders orders;
 	bool nobody;            /* init runs as uid 65534 */
+	bool held;              /* jail_start() does not send REPORT_GO */
 	const char *raw_orders; /* instead of orders */
 } Jail;
 
