@@ -110,7 +110,8 @@ int handoff_exec(const char *agent, char *const *arguments, char *const *environ
 	if (r < 0)
 		return r;
 
-	argv[0] = (char *)"launch";
+	/* What ps(1) and a terminal's title show is the program that the person started. */
+	argv[0] = streq(agent, "shell") ? (char *)"claude-sandbox" : (char *)agent;
 	argv[1] = (char *)agent;
 	argv[2] = decimal(fd, number);
 	if (n > 0)

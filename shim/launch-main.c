@@ -3,6 +3,8 @@
 /* What handoff executes: argv[1] the agent, argv[2] the environment's descriptor, then the agent's arguments.
  */
 
+#include <sys/prctl.h>
+
 #include "dbus/names.h"
 #include "service/link/pack.h"
 #include "shim/caller-environment.h"
@@ -27,6 +29,8 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return refused(
 			"launch is started by claude, codex, pi and 'claude-sandbox shell', not by hand");
+	/* pkill(1) and ps(1) find the agent by its name, as they would without a jail. */
+	(void)prctl(PR_SET_NAME, argv[0], 0, 0, 0);
 	r = caller_environment_read(argv[2], &environment);
 	if (r == -E2BIG)
 		return refused("the environment is larger than 2 MiB; unset what is not needed");

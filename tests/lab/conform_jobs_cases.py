@@ -5,7 +5,7 @@ import os
 import signal
 
 from case import wait_for
-from conform import BOTH, conform
+from conform import BOTH, PROMPT, conform
 
 
 def begin(shell, line, ready):
@@ -384,3 +384,15 @@ def the_shell_leaves_a_stopped_job(side):
         shell.wait()
         # SIGHUP or SIGTERM, and SIGCONT: it hears them, and its terminal is gone then
         return b"There are stopped jobs" in shell.transcript, wait_for(lambda: not os.path.exists(f"/proc/{job}"), "it ends")
+
+
+@conform()
+def it_is_found_by_its_name(side):
+    with side.shell() as shell:
+        shell.type("claude lines t &\n")
+        shell.expect("ready")
+        job = agent_of(side, shell)
+        with open(f"/proc/{job}/comm", encoding="ascii") as f:
+            name = f.read()
+        with open(f"/proc/{job}/cmdline", "rb") as f:
+            return name, f.read().split(b"\0")[0]

@@ -7,7 +7,7 @@ import time
 from case import holds, wait_for
 from conform import PROMPT, conform
 
-MODES = "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{mouse_sgr_flag} #{keypad_flag} #{wrap_flag}"
+MODES = "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{mouse_sgr_flag} #{keypad_flag} #{wrap_flag} #{pane_current_command}"
 
 
 class Tmux:
@@ -147,8 +147,9 @@ def an_agent_that_dies_on_it(side):
         during = tmux.modes()
         tmux.keys("k")
         tmux.shows("Killed")
-        natural = "0 1 0 0 0 1"
-        return during, side.differs("undone", tmux.modes(), during, natural)
+        natural = "0 1 0 0 0 1 bash"
+        left = during.replace(" claude", " bash")
+        return during, side.differs("undone", tmux.modes(), left, natural)
 
 
 @conform()

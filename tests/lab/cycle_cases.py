@@ -162,7 +162,7 @@ def terminal_of_a_killed_launch_can_be_reset(lab):
     with lab.terminal(["/bin/sh", "-c", f"{SANDBOX} shell -c 'stty raw; echo ready; exec tail -f /dev/null'; echo killed; "
                        "stty sane; stty -a; echo done; read x; echo got $x"]) as terminal:
         terminal.expect("ready")
-        launch = [pid for pid, text in processes().items() if "/launch" in text or text.startswith("launch shell")]
+        launch = [pid for pid, text in processes().items() if "/launch" in text or text.startswith("claude-sandbox shell")]
         equal(len(launch), 1, f"one launch: {processes()}")
         os.kill(launch[0], signal.SIGKILL)
         terminal.expect("killed")
