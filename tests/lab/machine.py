@@ -7,11 +7,13 @@ is removed by whoever started it.
 """
 
 import os
+import select
 import shutil
 import signal
 import stat
 import subprocess
 import sys
+import time
 
 import system
 
@@ -76,12 +78,20 @@ class Cgroup:
                 f.write("0")
 
     def remove(self):
-        if self.path:
-            for directory, _, _ in os.walk(self.path, topdown=False):
-                try:
-                    os.rmdir(directory)
-                except OSError:
-                    pass
+        """Remove it and what is below; the kernel tells when the last of the killed processes has left."""
+        if not self.path:
+            return
+        with open(os.path.join(self.path, "cgroup.events"), "rb", buffering=0) as events:
+            poll = select.poll()
+            poll.register(events, select.POLLPRI)
+            end = time.monotonic() + 10
+            while b"populated 1" in os.pread(events.fileno(), 200, 0) and time.monotonic() < end:
+                poll.poll(1000)
+        for directory, _, _ in os.walk(self.path, topdown=False):
+            try:
+                os.rmdir(directory)
+            except OSError as error:
+                print(f"lab: {directory} stays: {error.strerror}", file=sys.stderr)
 
 
 def run_inside(function, limit):
