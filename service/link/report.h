@@ -12,16 +12,16 @@
 #include "service/link/pack.h"
 
 typedef enum ReportKind {
-	REPORT_EXECUTED,      /* init: execve of the agent succeeded */
-	REPORT_FAILED,        /* init: number is a positive errno, stage says where; init ends then */
-	REPORT_STOPPED,       /* init: number of the stop signal */
-	REPORT_CONTINUED,     /* init */
-	REPORT_EXITED,        /* init: number is the agent's status as wait(2) encodes it; init ends then */
-	REPORT_SIGNAL,        /* session: number of a signal for the agent alone */
-	REPORT_RESUME,        /* session: give the terminal back to the remembered group and continue it */
-	REPORT_HANGUP,        /* session: SIGHUP and SIGCONT to the agent */
-	REPORT_GO,            /* session: everything that denies stands and the wire is known; run the agent */
-	REPORT_KEY,           /* session: number of a signal for the agent's foreground group */
+	REPORT_EXECUTED,  /* init: execve of the agent succeeded */
+	REPORT_FAILED,    /* init: number is a positive errno, stage says where; init ends then */
+	REPORT_STOPPED,   /* init: number of the stop signal */
+	REPORT_CONTINUED, /* init */
+	REPORT_EXITED,    /* init: number is the agent's status as wait(2) encodes it; init ends then */
+	REPORT_SIGNAL,    /* session: number of a signal for the agent alone */
+	REPORT_RESUME,    /* session: give the terminal back to the remembered group and continue it */
+	REPORT_HANGUP,    /* session: SIGHUP and SIGCONT to the agent */
+	REPORT_GO,        /* session: everything that denies stands and the wire is known; run the agent */
+	REPORT_KEY,       /* session: number of a signal for the agent's foreground group */
 	REPORT_RESUME_BEHIND, /* session: continue the remembered group without the terminal */
 	REPORT_KIND_MAX,
 } ReportKind;
