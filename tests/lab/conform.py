@@ -30,11 +30,8 @@ DIFFERENCES = {
                "the terminal are not typed into the person's shell",
     "no terminal": "without a terminal among 0, 1 and 2 there is none at all: /dev/tty cannot be opened, so that a "
                    "terminal which the agent was not given stays out of the jail",
-    "dies with the session": "what the agent leaves running ends with it: the session is one thing that can be counted "
-                             "and stopped",
     "hang-up grace": "an agent that ignores the hang-up is killed after five seconds: no session is left without a "
                      "person",
-    "stopped alone": "SIGSTOP for the launch cannot be seen by it: the agent itself goes on until its output is full",
     "lines beside a pipe": "while the agent leaves the terminal as it was, the keys are those of the program that reads its output",
     "repainted": "after a stop that left the agent's modes set they are taken back and set again, and the agent is "
                  "told to paint: natively the screen stays broken",

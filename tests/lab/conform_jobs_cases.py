@@ -2,6 +2,7 @@
 """Job control of a real bash around the program, and inside it: every byte it writes, compared."""
 
 import os
+import re
 import signal
 
 from case import wait_for
@@ -19,12 +20,15 @@ def agent_of(side, shell):
         return int(f.read().split()[-1])
 
 
+def catches(pid, number):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+        caught = [line for line in f if line.startswith("SigCgt:")][0].split()[1]
+    return int(caught, 16) >> (number - 1) & 1
+
+
 def is_gone(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
+    """The shell knows its end as well."""
+    return not os.path.exists(f"/proc/{pid}")
 
 
 @conform(users=BOTH)
@@ -295,6 +299,19 @@ def a_loop_of_a_script_is_interrupted(side):
 
 
 @conform()
+def a_script_goes_on_when_the_agent_does(side):
+    """The agent handles Ctrl-C: bash goes on."""
+    with side.shell() as shell:
+        begin(shell, "bash -c 'claude lines i; echo fin\"\"ished $?'", "ready 24x80.\r\n")
+        wait_for(lambda: catches(agent_of(side, shell), signal.SIGINT), "bash waits for the agent")
+        shell.type(b"\x03")
+        shell.expect("got 2\r\n")
+        shell.type("x6\n")
+        shell.prompt()
+        return shell.transcript, shell.exit_status(), side.notes()
+
+
+@conform()
 def a_trap_of_a_script_is_told(side):
     with side.shell() as shell:
         begin(shell, "bash -c 'trap \"echo trapped\" INT; claude lines i; echo fin\"\"ished'", "ready 24x80.\r\n")
@@ -352,7 +369,6 @@ def job_control_inside(side):
         shell.type(b"\x03")
         shell.prompt()
         shell.do("exit 9")
-        import re
         return re.sub(rb"\[1\] \d+", b"[1] PID", shell.transcript), shell.exit_status()
 
 
