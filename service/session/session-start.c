@@ -34,7 +34,11 @@ static void session_execute(Session *session)
 	_cleanup_free_ char *problem = NULL;
 	int r;
 
-	r = reports_new(session->event, &session_reports_calls, session, &session->reports, &report_fd);
+	r = mask_watch_new(session->event, &session->plan, session_unmasked, session, &session->warnings,
+			   &session->masks);
+	if (r == 0)
+		r = reports_new(session->event, &session_reports_calls, session, &session->reports,
+				&report_fd);
 	if (r == 0)
 		r = tail_open(&session->tail, &error_fd);
 	if (r == 0)
@@ -367,6 +371,7 @@ static void session_forget_start(Session *session)
 	session->reports = reports_free(session->reports);
 	tail_done(&session->tail);
 	session->tail = TAIL_INIT;
+	session->masks = mask_watch_free(session->masks);
 	if (session->planned) {
 		covers_clear(&session->plan, session->request.uid);
 		plan_done(&session->plan);

@@ -7,6 +7,7 @@
 #include "service/session/holder.h"
 #include "service/session/lifeline.h"
 #include "service/session/link-server.h"
+#include "service/session/mask-watch.h"
 #include "service/session/network.h"
 #include "service/session/preparation.h"
 #include "service/session/reports.h"
@@ -54,6 +55,7 @@ struct Session {
 	GitQuery *query;
 	Preparation preparation;
 	Plan plan;
+	MaskWatch *masks;
 	Tail tail; /* of bwrap's standard error */
 
 	bool private_proc, planned, wire_known, git_known, offline, executed, released, stopped;
@@ -79,6 +81,8 @@ void session_end(Session *session);
 /* The same, for a cause that the person and the service's log are told: cause and fix. The status is
  * SIGKILL's. */
 void session_end_because(Session *session, const char *why);
+/* session_end_because(), for a place that the plan hides and that is in sight now. userdata: the session. */
+void session_unmasked(void *userdata, const char *path);
 /* Hang the agent up; what is left after grace_usec is killed. */
 void session_hang_up(Session *session, uint64_t grace_usec);
 /*

@@ -111,6 +111,7 @@ void session_end(Session *session)
 	session->query = git_query_free(session->query);
 	wire_end(session->wire);
 	session->read_back = sd_event_source_disable_unref(session->read_back);
+	session->masks = mask_watch_free(session->masks);
 	if (session->holder.pidfd < 0 || !session->holder_source) {
 		session_say(session);
 		return;
@@ -127,6 +128,18 @@ void session_end_because(Session *session, const char *why)
 		return;
 	session->why = strdup(why);
 	session_end(session);
+}
+
+void session_unmasked(void *userdata, const char *path)
+{
+	_cleanup_free_ char *why = NULL;
+
+	if (asprintf(&why,
+		     "the session was ended: %s is hidden from the agent, and was replaced from outside, "
+		     "which uncovers it; start it anew",
+		     path) < 0)
+		why = NULL;
+	session_end_because(userdata, why ?: "the session was ended: a hidden place was uncovered");
 }
 
 /* The launch fails. The first cause stands. */
@@ -197,6 +210,24 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 
 /* ---- the jail's init ---- */
 
+/* Its warnings come before the agent is said to run. */
+static void enter_masks(Session *session, pid_t leader)
+{
+	int r = session->leader_fd < 0 ? -ESRCH : mask_watch_enter(session->masks, leader);
+
+	/* If it lives now, the pid was its own when the watch was told. */
+	if (r == 0)
+		r = program_signal(session->leader_fd, 0);
+	if (r == 0)
+		return;
+	session->masks = mask_watch_free(session->masks);
+	if (r != -ESRCH)
+		(void)strings_appendf(&session->warnings,
+				      "nothing is noticed that replaces, from outside, what is hidden from "
+				      "the agent (%s)",
+				      strerror(-r));
+}
+
 static void on_executed(Session *session, pid_t leader)
 {
 	if (session->phase != PHASE_STARTING || !session->released || leader <= 1)
@@ -208,6 +239,7 @@ static void on_executed(Session *session, pid_t leader)
 			     "the jail's init cannot be watched; start again");
 		return;
 	}
+	enter_masks(session, leader);
 	session->leader = leader;
 	session->phase = PHASE_RUNNING;
 	/* A copy that stays open here would keep pipes from ending and the PTY from hanging up. */
@@ -218,6 +250,8 @@ static void on_executed(Session *session, pid_t leader)
 	lifeline_started(session->lifeline);
 	session_tell(session);
 	link_server_started(session->link);
+	if (session->masks && mask_watch_start(session->masks) < 0)
+		session_end_because(session, "the session was ended: what it hides cannot be watched");
 }
 
 static void on_init_failed(Session *session, InitStage stage, int error)
@@ -470,6 +504,7 @@ Session *session_free(Session *session)
 	(void)link_server_free(session->link);
 	terminal_keys_done(&session->keys);
 	tail_done(&session->tail);
+	(void)mask_watch_free(session->masks);
 	if (session->planned)
 		plan_done(&session->plan);
 	preparation_done(&session->preparation);

@@ -5,7 +5,10 @@ import os
 import socket
 import subprocess
 
-from case import CLAUDE, SANDBOX, equal, holds, test
+import bus
+import machine
+from bus_cases import Held
+from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, ROOT
 from network import ECHO_PORT, HOST, LOOPBACK, NEIGHBOUR, PUBLIC
 
@@ -118,3 +121,64 @@ def nobody_talks_to_an_agent_by_its_ports(lab):
             if agent.poll() is None:
                 agent.kill()
                 agent.wait()
+
+
+def uncovered(lab, user, path, *commands):
+    """A session runs while the commands replace what lies below a mask, as that user: it ends, and says why."""
+    mark = len(bus.Bus.log())
+    script = f"trap 'exit 0' HUP TERM; echo ready; until cat {path}/* {path} 2>/dev/null; do :; done; read x; exit 0"
+    with Held(lab, user, script=script) as held:
+        for command in commands:
+            lab.run(command, user, cwd="/").ok()
+        status = held.process.wait(10)
+        err = held.process.stderr.read().decode()
+    equal(status, -9, f"{user}: {path}: {err!r}")
+    lines = err.splitlines()
+    holds(len(lines) == 1 and lines[0].startswith(f"claude-sandbox: the session was ended: {path} is hidden"), err)
+    wait_for(lambda: not lab.sessions(), "nothing of it stays")
+    log = bus.Bus.log()[mark:]
+    holds(any("ended its agent" in line and path in line for line in log.splitlines()), log)
+
+
+@test(60, needs="bus")
+def masks_that_come_off_end_the_session(lab):
+    """A mount goes along with what it lies on, and goes for good with what is removed or renamed over."""
+    for user in (ALICE, ROOT):
+        share = f"{user.home}/.local/share"
+        machine.write(f"{share}/nvim/init", "", 0o644, user)
+        machine.write(f"{share}/new/plugin", "", 0o644, user)
+        for directory in (f"{share}/nvim", f"{share}/new", share, f"{user.home}/.local"):
+            os.chown(directory, user.uid, user.gid)
+        uncovered(lab, user, f"{share}/nvim", ["/bin/mv", f"{share}/nvim", f"{share}/nvim.bak"])
+        lab.run(["/bin/mkdir", "-p", f"{share}/keyrings"], user).ok()
+        uncovered(lab, user, f"{share}/keyrings", ["/bin/rmdir", f"{share}/keyrings"])
+        lab.run(["/bin/mkdir", "-p", f"{share}/keyrings"], user).ok()
+        uncovered(lab, user, f"{share}/keyrings", ["/bin/mv", "-T", f"{share}/new", f"{share}/keyrings"])
+        subprocess.run(["/bin/rm", "-rf", f"{share}/nvim.bak", f"{share}/keyrings"], check=True)
+
+
+@test(60, needs="bus")
+def shadow_that_is_replaced_ends_roots_session(lab):
+    """What passwd(1) does; and a directory on the way that is moved away."""
+    lab.replace("/etc/shadow", b"root:SECRET:1::::::\n", 0o600)
+    machine.write("/etc/shadow.new", "root:OTHER:1::::::\n", 0o600)
+    uncovered(lab, ROOT, "/etc/shadow", ["/bin/mv", "/etc/shadow.new", "/etc/shadow"])
+    machine.write("/etc/ssl/private/key", "SECRET", 0o600)
+    lab.undo.append(lambda: os.path.isdir("/etc/ssl.aside") and os.rename("/etc/ssl.aside", "/etc/ssl"))
+    uncovered(lab, ROOT, "/etc/ssl/private", ["/bin/mv", "/etc/ssl", "/etc/ssl.aside"])
+
+
+@test(60, needs="bus")
+def other_changes_beside_masks_end_nothing(lab):
+    """Names that are not hidden, and what lies in hidden directories."""
+    share = f"{ALICE.home}/.local/share"
+    machine.write(f"{share}/fish/config", "", 0o644, ALICE)
+    for directory in (f"{share}/fish", share, f"{ALICE.home}/.local"):
+        os.chown(directory, ALICE.uid, ALICE.gid)
+    with Held(lab, ALICE) as held:
+        for command in (["/bin/mkdir", f"{share}/tool"], ["/bin/mv", f"{share}/tool", f"{share}/fish/tool"],
+                        ["/bin/mv", f"{share}/fish/tool", f"{share}/tool"], ["/bin/rmdir", f"{share}/tool"],
+                        ["/usr/bin/touch", f"{share}/fish/config"]):
+            lab.run(command, ALICE).ok()
+        equal(held.end(), 3)
+        equal(held.process.stderr.read(), b"")

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/session/mask-watch.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "service/plan/mount-list.h"
+#include "service/plan/workspace-rules.h"
+
+#define WATCHED (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
+#define WATCH_FLAGS (IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK)
+/* Whatever they say, the names alone do not tell any more. */
+#define WATCH_LOST (IN_Q_OVERFLOW | IN_IGNORED | IN_UNMOUNT)
+#define EVENTS_BYTES 4096u
+#define PF_EXITING 4u
+
+typedef struct Place {
+	const Entry *entry; /* what hides */
+	const Entry *under; /* the bind that would show it */
+	dev_t device;
+	ino_t inode;
+} Place;
+
+typedef struct Name {
+	int wd;
+	const char *text; /* in a destination of the plan */
+	size_t length;
+} Name;
+
+struct MaskWatch {
+	MaskWatchGone gone;
+	void *userdata;
+	sd_event *event;
+	Place *places;
+	Name *names;
+	size_t n_places, n_names;
+	int inotify_fd, mounts_fd, root_fd;
+	bool known; /* device and inode are those of the start */
+	sd_event_source *inotify_source, *mounts_source;
+};
+
+/* The bind that would show destination if entry were not there. Return: NULL when it shows nothing of the
+ * host's. */
+static const Entry *shown_by(const Plan *plan, const Entry *entry)
+{
+	const char *slash = strrchr(entry->destination, '/');
+	_cleanup_free_ char *directory = NULL;
+	const Entry *under;
+
+	switch (entry->kind) {
+	case ENTRY_TMPFS:
+	case ENTRY_DEV:
+	case ENTRY_PROC:
+		break;
+	case ENTRY_BIND:
+	case ENTRY_FILE:
+		if (entry->mode == ENTRY_MASKED && !entry->covers_listener)
+			break;
+		return NULL;
+	default:
+		return NULL;
+	}
+	if (slash[1] == 0 || plan_covering(plan, entry->destination) != entry)
+		return NULL;
+	directory = slash == entry->destination
+			    ? strdup("/")
+			    : strndup(entry->destination, (size_t)(slash - entry->destination));
+	under = directory ? plan_covering(plan, directory) : NULL;
+	return under && under->kind == ENTRY_BIND && under->mode != ENTRY_MASKED && under->source_fd >= 0
+		       ? under
+		       : NULL;
+}
+
+/* What follows the destination of under in that of entry, without a slash before it. */
+static const char *below(const Entry *under, const char *destination)
+{
+	size_t n = strlen(under->destination);
+
+	return destination + (n == 1 ? 1 : n + 1);
+}
+
+/* Return: 0 or a negative errno of inotify_add_watch(2). */
+static int watch_name(MaskWatch *watch, const Entry *under, const char *relative, const char *name,
+		      size_t length)
+{
+	_cleanup_free_ char *path = NULL;
+	int wd;
+
+	/* By the descriptor: the very directory that the jail has, wherever it is now. */
+	if (asprintf(&path, "/proc/self/fd/%d/./%.*s", under->source_fd, (int)(name - relative), relative) <
+	    0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	wd = inotify_add_watch(watch->inotify_fd, path, WATCHED | WATCH_FLAGS);
+	if (wd < 0)
+		return -errno;
+	for (size_t i = 0; i < watch->n_names; i++)
+		if (watch->names[i].wd == wd && watch->names[i].length == length &&
+		    memcmp(watch->names[i].text, name, length) == 0)
+			return 0;
+
+	Name *grown = reallocarray(watch->names, watch->n_names + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	watch->names = grown;
+	grown[watch->n_names++] = (Name){ .wd = wd, .text = name, .length = length };
+	return 0;
+}
+
+/* Its own name, and that of every directory on the way to it from the bind's root. */
+static int watch_place(MaskWatch *watch, const Place *place)
+{
+	const char *relative = below(place->under, place->entry->destination);
+	int r = 0;
+
+	for (const char *name = relative; r == 0;) {
+		size_t length = strcspn(name, "/");
+
+		r = watch_name(watch, place->under, relative, name, length);
+		if (name[length] == 0)
+			break;
+		name += length + 1;
+	}
+	/* Whoever may not list a directory does not see what others do in it. The mounts tell some of it. */
+	return r == -EACCES || r == -ENOENT || r == -ENOTDIR ? 0 : r;
+}
+
+static int add_place(MaskWatch *watch, const Entry *entry, const Entry *under)
+{
+	Place *grown = reallocarray(watch->places, watch->n_places + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	watch->places = grown;
+	grown[watch->n_places++] = (Place){ .entry = entry, .under = under };
+	return 0;
+}
+
+static void mask_watch_check(MaskWatch *watch)
+{
+	const struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
+
+	if (watch->root_fd < 0)
+		return;
+	for (size_t i = 0; i < watch->n_places; i++) {
+		Place *place = &watch->places[i];
+		const char *destination = place->entry->destination;
+		_cleanup_close_ int fd =
+			(int)syscall(SYS_openat2, watch->root_fd, destination, &how, sizeof(how));
+		struct stat inside, outside;
+		bool hidden = fd >= 0 && fstat(fd, &inside) == 0;
+
+		if (hidden && watch->known)
+			hidden = inside.st_dev == place->device && inside.st_ino == place->inode;
+		else if (hidden && fstatat(place->under->source_fd, below(place->under, destination),
+					   &outside, AT_SYMLINK_NOFOLLOW) == 0)
+			hidden = inside.st_dev != outside.st_dev || inside.st_ino != outside.st_ino;
+		if (!hidden) {
+			watch->gone(watch->userdata, destination);
+			return;
+		}
+		place->device = inside.st_dev;
+		place->inode = inside.st_ino;
+	}
+	watch->known = true;
+}
+
+static bool concerns(const MaskWatch *watch, const struct inotify_event *event)
+{
+	if (event->mask & WATCH_LOST)
+		return true;
+	for (size_t i = 0; event->len > 0 && i < watch->n_names; i++)
+		if (watch->names[i].wd == event->wd &&
+		    strnlen(event->name, event->len) == watch->names[i].length &&
+		    memcmp(event->name, watch->names[i].text, watch->names[i].length) == 0)
+			return true;
+	return false;
+}
+
+static int on_inotify(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	_Alignas(struct inotify_event) char events[EVENTS_BYTES];
+	MaskWatch *watch = userdata;
+	bool look = false;
+	ssize_t n;
+
+	n = read(fd, events, sizeof(events));
+	for (ssize_t at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
+		const struct inotify_event *event = (const void *)(events + at);
+
+		look = look || concerns(watch, event);
+		at += (ssize_t)sizeof(*event) + (ssize_t)event->len;
+	}
+	if (look)
+		mask_watch_check(watch);
+	return 0;
+}
+
+/* proc(5): the file of mounts has an exceptional condition after a change, until it is polled again. */
+static int on_mounts(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	mask_watch_check(userdata);
+	return 0;
+}
+
+static int warn(char ***warnings, int error)
+{
+	return strings_appendf(warnings,
+			       "not everything is noticed that replaces, from outside, what is hidden from "
+			       "the agent: %s; raise %s",
+			       strerror(-error),
+			       error == -ENOSPC ? "fs.inotify.max_user_watches"
+						: "fs.inotify.max_user_instances");
+}
+
+int mask_watch_new(sd_event *event, const Plan *plan, MaskWatchGone gone, void *userdata, char ***warnings,
+		   MaskWatch **ret)
+{
+	_cleanup_(mask_watch_freep) MaskWatch *watch = malloc(sizeof(*watch));
+	int r = 0;
+
+	if (!watch)
+		return -ENOMEM;
+	*watch = (MaskWatch){ .gone = gone,
+			      .userdata = userdata,
+			      .event = sd_event_ref(event),
+			      .inotify_fd = FD_NONE,
+			      .mounts_fd = FD_NONE,
+			      .root_fd = FD_NONE };
+	for (size_t i = 0; r == 0 && i < plan->n_entries; i++) {
+		const Entry *under = shown_by(plan, &plan->entries[i]);
+
+		if (under)
+			r = add_place(watch, &plan->entries[i], under);
+	}
+	if (r < 0)
+		return r;
+
+	watch->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (watch->inotify_fd < 0)
+		r = -errno;
+	for (size_t i = 0; r == 0 && i < watch->n_places; i++)
+		r = watch_place(watch, &watch->places[i]);
+	/* A limit is no reason not to work: a change of the mounts is noticed in any case. */
+	if (r < 0)
+		r = r == -ENOMEM ? r : warn(warnings, r);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(watch);
+	return 0;
+}
+
+MaskWatch *mask_watch_free(MaskWatch *watch)
+{
+	if (!watch)
+		return NULL;
+	(void)sd_event_source_disable_unref(watch->inotify_source);
+	(void)sd_event_source_disable_unref(watch->mounts_source);
+	close_fdp(&watch->inotify_fd);
+	close_fdp(&watch->mounts_fd);
+	close_fdp(&watch->root_fd);
+	(void)sd_event_unref(watch->event);
+	free(watch->places);
+	free(watch->names);
+	free(watch);
+	return NULL;
+}
+
+/*
+ * A process that ends has no root any more, and newer kernels refuse to look for it. proc(5): the ninth field
+ * of stat is the flags; include/linux/sched.h of the kernel: PF_EXITING is 4.
+ */
+static bool is_ending(pid_t pid)
+{
+	_cleanup_free_ char *text = NULL;
+	_cleanup_fclose_ FILE *f = NULL;
+	const char *name_end;
+	size_t size = 0;
+	unsigned flags;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f || getdelim(&text, &size, 0, f) <= 0)
+		return true;
+	name_end = strrchr(text, ')');
+	return name_end && sscanf(name_end, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       flags & PF_EXITING;
+}
+
+int mask_watch_enter(MaskWatch *watch, pid_t leader)
+{
+	_cleanup_close_ int mounts_fd = FD_NONE, root_fd = FD_NONE;
+	char path[64];
+	int r;
+
+	/*
+	 * Both are held for as long as is watched: the file of mounts keeps the namespace together, so that
+	 * an agent that ends is not taken for one whose masks went.
+	 */
+	(void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)leader);
+	mounts_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (mounts_fd < 0) {
+		r = -errno;
+		return is_ending(leader) ? -ESRCH : r;
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%d/root", (int)leader);
+	root_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root_fd < 0) {
+		r = -errno;
+		return is_ending(leader) ? -ESRCH : r;
+	}
+	watch->mounts_fd = TAKE_FD(mounts_fd);
+	watch->root_fd = TAKE_FD(root_fd);
+	return 0;
+}
+
+int mask_watch_start(MaskWatch *watch)
+{
+	int r = 0;
+
+	if (watch->root_fd < 0)
+		return 0;
+	/* Before everything else that waits: the agent may be looking. */
+	if (watch->inotify_fd >= 0)
+		r = sd_event_add_io(watch->event, &watch->inotify_source, watch->inotify_fd, EPOLLIN,
+				    on_inotify, watch);
+	if (r >= 0 && watch->inotify_source)
+		r = sd_event_source_set_priority(watch->inotify_source, SD_EVENT_PRIORITY_IMPORTANT);
+	if (r >= 0)
+		r = sd_event_add_io(watch->event, &watch->mounts_source, watch->mounts_fd, EPOLLPRI,
+				    on_mounts, watch);
+	if (r >= 0)
+		r = sd_event_source_set_priority(watch->mounts_source, SD_EVENT_PRIORITY_IMPORTANT);
+	if (r < 0)
+		return r;
+	mask_watch_check(watch);
+	return 0;
+}

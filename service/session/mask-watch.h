@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What hides a place from the agent is a mount, and a mount lies on what is there, not on its name. When
+ * somebody outside moves that away, removes it, or renames another thing over it, the mount goes along or
+ * goes for good (mount_namespaces(7), "Restrictions on mount namespaces"; since Linux 3.18 a mount point of
+ * another namespace may be removed), and what is put in its place is in sight of the agent.
+ *
+ * So the directories that hold such places are watched. At every event of a watched name, and at every change
+ * of the jail's mounts, each place is looked at through the jail's root: it must still show what it showed at
+ * the start. That it does not is told once, and the session has to end: putting the mask on again would come
+ * too late for an agent that holds the place open, and would not reach a mount namespace that it made.
+ *
+ * Covered listening sockets are not among these places: their programs replace them at every restart.
+ */
+
+#include <sys/types.h>
+#include <systemd/sd-event.h>
+
+#include "service/plan/mounts.h"
+
+typedef struct MaskWatch MaskWatch;
+
+/* path: a place that no longer shows what hid it. Called once at most; it may free the watch. */
+typedef void (*MaskWatchGone)(void *userdata, const char *path);
+
+/*
+ * Watch, from before the jail is made. plan must outlive the watch. What cannot be watched is appended to
+ * *warnings, one line. Return: 0; -ENOMEM; another negative errno of sd-event.
+ */
+int mask_watch_new(sd_event *event, const Plan *plan, MaskWatchGone gone, void *userdata, char ***warnings,
+		   MaskWatch **ret);
+MaskWatch *mask_watch_free(MaskWatch *watch);
+DEFINE_CLEANUP(MaskWatch, mask_watch_free)
+
+/*
+ * The jail is made: hold its root and its table of mounts. leader: its init, whose pid is known to be right.
+ * Return: 0; a negative errno when it cannot be looked into (-ESRCH: it ends).
+ */
+int mask_watch_enter(MaskWatch *watch, pid_t leader);
+
+/* After mask_watch_enter(): look for the first time, and from now on at every event. Return: 0 or a negative
+ * errno. */
+int mask_watch_start(MaskWatch *watch);
