@@ -2,7 +2,8 @@
 
 /*
  * Listening sockets and FIFOs: a read-only mount stops neither connect(2) nor a write into a FIFO, so each
- * that is in sight is covered with /dev/null (a connect answers ECONNREFUSED, an open EACCES). What
+ * that is in sight is covered with /dev/null (a connect answers ECONNREFUSED, an open EACCES). A directory
+ * stands for very many of them, and is covered as a whole. What
  * allow-write names, or what lies below a directory that it names, stays.
  */
 
@@ -27,7 +28,8 @@ static int cover(PlanBuild *build, bool bound)
 		int r = build->view->resolve(build->view->userdata, build->facts->sockets[i], &node);
 		if (r == -ENOMEM)
 			return r;
-		if (r < 0 || !(S_ISSOCK(node.mode) || S_ISFIFO(node.mode)) || plan_hides(plan, node.path))
+		if (r < 0 || !(S_ISSOCK(node.mode) || S_ISFIFO(node.mode) || S_ISDIR(node.mode)) ||
+		    plan_hides(plan, node.path))
 			continue;
 
 		if (bound) {
@@ -41,7 +43,7 @@ static int cover(PlanBuild *build, bool bound)
 		r = build_mask(build, node.path, node.mode, "system", "another program listens there");
 		if (r < 0)
 			return r;
-		build->plan->entries[build->plan->n_entries - 1].covers_listener = true;
+		build->plan->entries[build->plan->n_entries - 1].covers_listener = !S_ISDIR(node.mode);
 	}
 	return 0;
 }

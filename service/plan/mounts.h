@@ -83,7 +83,8 @@ typedef struct PlanFacts {
 	const char *temp_root;     /* CLAUDE_CODE_TMPDIR's directory, or NULL */
 	const char *git_directory; /* of a linked worktree or submodule, as git says, or NULL */
 	const char *git_common_directory;
-	const char *const *sockets; /* listening sockets and FIFOs that this uid could open, to be covered;
+	const char *const *sockets; /* listening sockets and FIFOs that this uid could open, and
+				       directories full of them, to be covered;
 				       NULL-terminated */
 	bool terminal;              /* the session has a PTY: it is bound at /dev/console by its path */
 	const char *terminal_path;  /* "/dev/pts/N" outside */

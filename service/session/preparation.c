@@ -243,8 +243,7 @@ static int find_shown(const Preparation *preparation, const PlanFacts *facts, ch
 }
 
 /* Places of which the plan makes private ones whatever is configured, but for those that it brings back. */
-static int find_sockets(const Preparation *preparation, const PlanFacts *facts, char ***ret,
-			char **ret_problem)
+static int find_sockets(Preparation *preparation, const PlanFacts *facts, char ***ret, char **ret_problem)
 {
 	_cleanup_(strings_freep) char **shown = NULL;
 	const char *directories[] = { "/tmp",
@@ -264,7 +263,7 @@ static int find_sockets(const Preparation *preparation, const PlanFacts *facts, 
 	return r < 0 ? r
 		     : sockets_find(&(SocketPlaces){ .private_directories = directories,
 						     .shown_directories = (const char *const *)shown },
-				    ret, ret_problem);
+				    ret, &preparation->warnings, ret_problem);
 }
 
 /* What is masked below a directory that the agent may write must exist, or the agent makes it. */

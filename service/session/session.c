@@ -215,9 +215,9 @@ static void enter_masks(Session *session, pid_t leader)
 {
 	int r = session->leader_fd < 0 ? -ESRCH : mask_watch_enter(session->masks, leader);
 
-	/* If it lives now, the pid was its own when the watch was told. */
-	if (r == 0)
-		r = program_signal(session->leader_fd, 0);
+	/* If it lives now, the pid was its own when the watch was told; if not, nothing needs a watch. */
+	if (r == 0 || r == -EACCES)
+		r = program_signal(session->leader_fd, 0) ?: r;
 	if (r == 0)
 		return;
 	session->masks = mask_watch_free(session->masks);

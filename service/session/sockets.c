@@ -6,13 +6,15 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "service/session/socket-fold.h"
+#include "service/session/socket-search.h"
+
 /* include/uapi/linux/net.h of the kernel: __SO_ACCEPTCON in the column Flags marks a listening socket. */
 #define SOCKET_ACCEPTS 0x10000u
 #define SOCKETS_LINES_MAX 100000u
 #define FIFO_ENTRIES_MAX 1024u
 #define SOCKETS_FOREIGN_MAX 16u
-/* Debian Policy 9.2.2: below are the accounts of the system. */
-#define SYSTEM_UIDS 1000u
+#define FIFOS_OWN_MAX 16u /* that this user made */
 
 /* nscd(8), sssd(8) and systemd's: answers to getpwnam(3) and the like, and nothing else. */
 static const char *const name_services[] = {
@@ -37,7 +39,7 @@ static size_t longest_above(const char *path, const char *const *directories)
 	return longest;
 }
 
-static bool is_wanted(const char *path, const SocketPlaces *places)
+bool sockets_path_is_seen(const char *path, const SocketPlaces *places)
 {
 	/* A path with steps upwards, or with the kernel's escapes in it, is not one that we could name to a
 	 * mount. */
@@ -83,7 +85,7 @@ static int sockets_add(char ***own, char ***foreign, SocketWeight weight, const 
 
 	if (weight == SOCKET_CLOSED || strings_contain(*paths, path))
 		return 0;
-	if (strings_count(*paths) >= (weight == SOCKET_OWN ? SOCKETS_FOUND_MAX : SOCKETS_FOREIGN_MAX))
+	if (strings_count(*paths) >= (weight == SOCKET_OWN ? SOCKETS_LISTED_MAX : SOCKETS_FOREIGN_MAX))
 		return weight == SOCKET_OWN ? -E2BIG : 0;
 	return strings_append(paths, path);
 }
@@ -108,7 +110,7 @@ static int sockets_collect(FILE *text, const SocketPlaces *places, SocketFilter 
 			continue;
 		if (!(flags & SOCKET_ACCEPTS) && type != SOCK_DGRAM)
 			continue;
-		if (!is_wanted(line + at, places))
+		if (!sockets_path_is_seen(line + at, places))
 			continue;
 		r = sockets_add(own, foreign, filter(line + at), line + at);
 		if (r < 0)
@@ -153,7 +155,7 @@ int sockets_parse(FILE *text, const SocketPlaces *places, char ***ret)
 }
 
 /* connect(2), and open(2) for writing, ask for write permission (unix(7), fifo(7)). */
-static SocketWeight weigh(const char *path, mode_t type)
+static SocketWeight weigh(const char *path, mode_t type, uid_t *ret_uid)
 {
 	_cleanup_close_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
@@ -161,16 +163,90 @@ static SocketWeight weigh(const char *path, mode_t type)
 	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_mode & S_IFMT) != type ||
 	    faccessat(fd, "", W_OK, AT_EMPTY_PATH) < 0)
 		return SOCKET_CLOSED;
+	if (ret_uid)
+		*ret_uid = st.st_uid;
 	return st.st_uid < SYSTEM_UIDS || st.st_uid == getuid() ? SOCKET_OWN : SOCKET_FOREIGN;
 }
 
 static SocketWeight weigh_socket(const char *path)
 {
-	return weigh(path, S_IFSOCK);
+	return weigh(path, S_IFSOCK, NULL);
+}
+
+typedef struct Found {
+	char **own, **foreign, **fifos; /* fifos: that this user made */
+	char *crowded;                  /* where there are more of them */
+} Found;
+
+static void found_done(Found *found)
+{
+	found->own = strings_free(found->own);
+	found->foreign = strings_free(found->foreign);
+	found->fifos = strings_free(found->fifos);
+	free(found->crowded);
+}
+
+static int add_searched(void *userdata, const char *path)
+{
+	Found *found = userdata;
+
+	return sockets_add(&found->own, &found->foreign, weigh_socket(path), path);
+}
+
+/* The names of all that are bound to a file. */
+static int add_named(Found *found, const UnixSockets *sockets, const SocketPlaces *places)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sockets->n; i++)
+		if (sockets_path_is_seen(sockets->sockets[i].name, places))
+			r = add_searched(found, sockets->sockets[i].name);
+	return r;
+}
+
+/*
+ * Asked of netlink, since /proc/net/unix lists every connection too (thousands on a desktop). A kernel or
+ * container without that table has the other one, which places fewer sockets.
+ */
+static int list(Found *found, const SocketPlaces *places, char **ret_problem)
+{
+	_cleanup_(unix_sockets_done) UnixSockets sockets = { 0 };
+	_cleanup_fclose_ FILE *f = NULL;
+	int r = unix_sockets_read(&sockets);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r == 0)
+		r = add_named(found, &sockets, places);
+	else {
+		f = fopen("/proc/net/unix", "re");
+		if (!f)
+			return refuse(ret_problem, -errno,
+				      "the list of sockets (/proc/net/unix) cannot be read: %s",
+				      strerror(errno));
+		r = sockets_collect(f, places, weigh_socket, &found->own, &found->foreign);
+	}
+	return r < 0 ? r : socket_search(&sockets, places, add_searched, found);
+}
+
+static int add_fifo(Found *found, const char *directory, const char *path)
+{
+	uid_t uid = 0;
+	SocketWeight weight = weigh(path, S_IFIFO, &uid);
+
+	if (weight != SOCKET_OWN || uid != getuid())
+		return sockets_add(&found->own, &found->foreign, weight, path);
+	if (strings_contain(found->fifos, path))
+		return 0;
+	if (strings_count(found->fifos) < FIFOS_OWN_MAX)
+		return strings_append(&found->fifos, path);
+	if (!found->crowded && !(found->crowded = strdup(directory)))
+		return -ENOMEM;
+	return 0;
 }
 
 /* The FIFOs in the directory of path: what serves at a socket often has its pipes beside it. */
-static int fifos_beside(const char *path, char ***own, char ***foreign)
+static int fifos_beside(Found *found, const char *path)
 {
 	_cleanup_free_ char *directory = strndup(path, (size_t)(strrchr(path, '/') - path));
 	struct dirent *entry;
@@ -192,37 +268,83 @@ static int fifos_beside(const char *path, char ***own, char ***foreign)
 			name = NULL;
 			r = -ENOMEM;
 		} else
-			r = sockets_add(own, foreign, weigh(name, S_IFIFO), name);
+			r = add_fifo(found, directory, name);
 	}
 	(void)closedir(dir);
 	return r;
 }
 
-int sockets_find(const SocketPlaces *places, char ***ret, char **ret_problem)
+/* One directory after the other, and no directory twice. */
+static int all_fifos_beside(Found *found)
 {
-	_cleanup_(strings_freep) char **own = NULL, **foreign = NULL, **sockets = NULL;
-	_cleanup_fclose_ FILE *f = fopen("/proc/net/unix", "re");
-	int r;
+	_cleanup_(strings_freep) char **sockets = strings_copy(found->own);
+	size_t last = 0;
+	int r = 0;
 
-	if (!f)
-		return refuse(ret_problem, -errno, "the list of sockets (/proc/net/unix) cannot be read: %s",
-			      strerror(errno));
-	r = sockets_collect(f, places, weigh_socket, &own, &foreign);
-	if (r == 0) {
-		sockets = strings_copy(own);
-		r = sockets ? 0 : -ENOMEM;
+	if (found->own && !sockets)
+		return -ENOMEM;
+	if (sockets)
+		qsort(sockets, strings_count(sockets), sizeof(char *), compare_strings);
+	for (size_t i = 0; r == 0 && sockets && sockets[i]; i++) {
+		size_t length = (size_t)(strrchr(sockets[i], '/') - sockets[i]);
+
+		if (i > 0 && length == (size_t)(strrchr(sockets[last], '/') - sockets[last]) &&
+		    memcmp(sockets[i], sockets[last], length) == 0)
+			continue;
+		last = i;
+		r = fifos_beside(found, sockets[i]);
 	}
-	for (size_t i = 0; r == 0 && sockets[i]; i++)
-		r = fifos_beside(sockets[i], &own, &foreign);
+	return r;
+}
+
+/* No more than there is room for; an agent could have made them. */
+static void drop_fifos(Found *found)
+{
+	size_t n = strings_count(found->fifos), room = SOCKETS_FOUND_MAX - strings_count(found->own);
+
+	for (; n > room; n--) {
+		char *last = found->fifos[n - 1];
+
+		*strrchr(last, '/') = 0;
+		free(found->crowded);
+		found->crowded = last;
+		found->fifos[n - 1] = NULL;
+	}
+}
+
+static int refuse_many(const Found *found, char **ret_problem)
+{
+	return refuse(ret_problem, -E2BIG,
+		      "more than %u sockets that an agent could see and open have to be covered (%s "
+		      "is one); "
+		      "stop the programs that made them or give the sockets a mode",
+		      SOCKETS_FOUND_MAX, found->own ? found->own[0] : "none");
+}
+
+int sockets_find(const SocketPlaces *places, char ***ret, char ***warnings, char **ret_problem)
+{
+	_cleanup_(found_done) Found found = { 0 };
+	int r = list(&found, places, ret_problem);
+
 	if (r == 0)
-		r = sockets_merge(&own, foreign);
+		r = all_fifos_beside(&found);
+	if (r == 0 && found.own)
+		r = socket_fold(found.own, SOCKETS_FOUND_MAX, places, warnings);
+	if (r == 0)
+		drop_fifos(&found);
+	if (r == 0 && found.crowded)
+		r = strings_appendf(warnings,
+				    "more FIFOs of this user lie beside listening sockets than can be "
+				    "covered, and an agent can write to the others; remove from %s what is "
+				    "not needed",
+				    found.crowded);
 	if (r == -E2BIG)
-		return refuse(ret_problem, r,
-			      "more than %u sockets that an agent could see and open have to be covered (%s "
-			      "is one); "
-			      "stop the programs that made them or give the sockets a mode",
-			      SOCKETS_FOUND_MAX, own ? own[0] : "none");
+		return refuse_many(&found, ret_problem);
 	if (r == 0)
-		*ret = TAKE_PTR(own);
+		r = sockets_merge(&found.own, found.foreign);
+	if (r == 0)
+		r = sockets_merge(&found.own, found.fifos);
+	if (r == 0)
+		*ret = TAKE_PTR(found.own);
 	return r;
 }

@@ -15,6 +15,7 @@
 #include "service/net/nexthop.h"
 #include "service/net/read-back.h"
 #include "service/net/rule.h"
+#include "service/net/unix-sockets.h"
 #include "tests/fuzz/fuzz.h"
 
 static const RouteRow rows[] = {
@@ -26,6 +27,7 @@ static const RouteRow rows[] = {
 
 static void parse(const struct nlmsghdr *header, ReadBack *state)
 {
+	_cleanup_(unix_sockets_done) UnixSockets sockets = { 0 };
 	char text[ADDRESS_TEXT_MAX];
 	MessageList *list = NULL;
 	Neighbour neighbour;
@@ -35,6 +37,7 @@ static void parse(const struct nlmsghdr *header, ReadBack *state)
 	Link link;
 	Rule rule;
 
+	(void)unix_sockets_take(&sockets, header);
 	if (link_parse(header, &link) >= 0) {
 		(void)link_is_fallback(&link);
 		list = &state->links;

@@ -9,7 +9,8 @@ import bus
 import machine
 from bus_cases import Held
 from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
-from machine import ALICE, ROOT
+from listener_cases import Listener
+from machine import ALICE, PROBE, ROOT
 from network import ECHO_PORT, HOST, LOOPBACK, NEIGHBOUR, PUBLIC
 
 
@@ -176,9 +177,89 @@ def other_changes_beside_masks_end_nothing(lab):
     for directory in (f"{share}/fish", share, f"{ALICE.home}/.local"):
         os.chown(directory, ALICE.uid, ALICE.gid)
     with Held(lab, ALICE) as held:
-        for command in (["/bin/mkdir", f"{share}/tool"], ["/bin/mv", f"{share}/tool", f"{share}/fish/tool"],
-                        ["/bin/mv", f"{share}/fish/tool", f"{share}/tool"], ["/bin/rmdir", f"{share}/tool"],
+        for command in (["/bin/mkdir", f"{share}/other"], ["/bin/mv", f"{share}/other", f"{share}/fish/other"],
+                        ["/bin/mv", f"{share}/fish/other", f"{share}/other"], ["/bin/rmdir", f"{share}/other"],
                         ["/usr/bin/touch", f"{share}/fish/config"]):
             lab.run(command, ALICE).ok()
         equal(held.end(), 3)
         equal(held.process.stderr.read(), b"")
+
+
+def own(user, *directories):
+    for directory in directories:
+        os.makedirs(directory, exist_ok=True)
+        os.chown(directory, user.uid, user.gid)
+
+
+@test(60, needs="bus")
+def crowds_of_sockets_and_fifos_keep_nobody_from_work(lab):
+    """What an agent can make beside a socket of its person's, and what a person's programs make, ends no launch."""
+    for user in (ALICE, ROOT):
+        crowd, many = f"{user.home}/.cache/crowd", f"{user.home}/.cache/many"
+        own(user, f"{user.home}/.cache", crowd, many)
+        with Listener(f"{crowd}/s", user):
+            for n in range(100):
+                os.mkfifo(f"{crowd}/a{n}")
+                os.chown(f"{crowd}/a{n}", user.uid, user.gid)
+            result = lab.shell(f"{PROBE} connect {crowd}/s; echo fine", user)
+            equal(result.status, 0, repr(result))
+            holds(b"connected" not in result.out and result.out.endswith(b"fine\n"), repr(result))
+            lines = result.err.decode().splitlines()
+            holds(len(lines) == 1 and "FIFOs" in lines[0] and f"{crowd} " in lines[0], repr(result))
+        listeners = [Listener(f"{many}/{n}", user) for n in range(80)]
+        try:
+            result = lab.shell(f"ls -A {many}; {PROBE} connect {many}/7; echo fine", user)
+            equal(result.status, 0, repr(result))
+            holds(b"connected" not in result.out and b"beside" not in result.out, repr(result))
+            holds(f"{many} is hidden".encode() in result.err, repr(result))
+        finally:
+            for listener in listeners:
+                listener.__exit__()
+            subprocess.run(["/bin/rm", "-rf", crowd, many], check=True)
+
+
+SERVER = """
+import os, socket, sys
+kind, path = sys.argv[1:]
+s = socket.socket(socket.AF_UNIX)
+os.umask(0)
+if kind == "relative":
+    os.chdir(os.path.dirname(path))
+    s.bind("./" + os.path.basename(path))
+elif kind == "renamed":
+    s.bind(path + ".tmp")
+    os.rename(path + ".tmp", path)
+else:
+    s.bind(path)
+s.listen(8)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@test(60, needs="bus")
+def sockets_are_found_by_their_files(lab):
+    """Bound by a relative path, renamed since, or mounted at a second place: the kernel's list of names shows none."""
+    for user, places in ((ALICE, ("relative", "renamed", "mounted")), (ROOT, ("relative", "renamed", "mounted"))):
+        for kind in places:
+            directory = f"/srv/found/{user}-{kind}"
+            own(user, directory)
+            path = bound = f"{directory}/s"
+            if kind == "mounted":
+                path = f"/srv/found/{user}-second/s"
+                machine.write(path, "")
+            with lab.start(["/usr/bin/python3", "-c", SERVER, kind, bound], user, cwd="/", stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE) as server:
+                try:
+                    equal(server.stdout.readline(), b"ready\n")
+                    if kind == "mounted":
+                        subprocess.run(["/bin/mount", "--bind", bound, path], check=True)
+                    outside = lab.run([PROBE, "connect", path], user)
+                    holds(outside.out.rstrip().endswith(b"connected"), f"{user}: {kind}: {outside!r}")
+                    inside = lab.shell(f"{PROBE} connect {path}; echo tried", user)
+                    holds(b"connected" not in inside.out and inside.out.endswith(b"tried\n"), f"{user}: {kind}: {inside!r}")
+                    equal(inside.err, b"", f"{user}: {kind}")
+                finally:
+                    if kind == "mounted":
+                        subprocess.run(["/bin/umount", path], check=False)
+                    server.kill()

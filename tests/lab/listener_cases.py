@@ -71,9 +71,10 @@ def sockets_that_stay_hidden_do_not_count(lab):
     finally:
         for listener in listeners:
             listener.__exit__()
-    listeners = [Listener(f"{ALICE.home}/.cache/many/{n}", ALICE) for n in range(80)]
+    workspace = lab.workspace(ALICE, "many")
+    listeners = [Listener(f"{workspace}/{n}", ALICE) for n in range(80)]
     try:
-        lab.shell("true").refused(125, "sockets", f"{ALICE.home}/.cache/many/")
+        lab.shell("true", cwd=workspace).refused(125, "sockets", f"{workspace}/")
     finally:
         for listener in listeners:
             listener.__exit__()

@@ -3,8 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 
+#include "service/session/socket-fold.h"
 #include "service/session/sockets.h"
 
 #define HEAD "Num       RefCount Protocol Flags    Type St Inode Path\n"
@@ -91,10 +93,37 @@ static void too_many_are_refused(void **state)
 
 	out = open_memstream(&text, &size);
 	assert_non_null(out);
-	for (unsigned i = 0; i <= SOCKETS_FOUND_MAX; i++)
+	for (unsigned i = 0; i <= SOCKETS_LISTED_MAX; i++)
 		(void)fprintf(out, LISTENING("/srv/%u"), i);
 	fclosep(&out);
 	assert_null(parse(text, -E2BIG));
+}
+
+static void directories_stand_for_crowds(void **state)
+{
+	_cleanup_(strings_freep) char **paths = NULL, **warnings = NULL;
+	_cleanup_free_ char *deep = NULL;
+	char directory[] = "/tmp/sockets-XXXXXX";
+	const char *shown[] = { directory, NULL }, *none[] = { NULL };
+	const SocketPlaces here = { .private_directories = none, .shown_directories = shown };
+
+	assert_non_null(mkdtemp(directory));
+	assert_true(asprintf(&deep, "%s/deep", directory) > 0);
+	assert_int_equal(mkdir(deep, 0700), 0);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(strings_appendf(&paths, "%s/%u", deep, i), 0);
+		assert_int_equal(strings_appendf(&paths, "%s/%u", directory, i), 0);
+	}
+	assert_int_equal(socket_fold(paths, 6, &here, &warnings), 0);
+	assert_int_equal(strings_count(paths), 6);
+	assert_string_equal(paths[0], deep);
+	assert_int_equal(strings_count(warnings), 1);
+	/* The shown directory itself never. */
+	assert_int_equal(socket_fold(paths, 5, &here, &warnings), -E2BIG);
+	assert_memory_equal(paths[0], directory, strlen(directory));
+	assert_int_equal(strings_count(paths), 6);
+	assert_int_equal(rmdir(deep), 0);
+	assert_int_equal(rmdir(directory), 0);
 }
 
 int main(void)
@@ -108,6 +137,7 @@ int main(void)
 		cmocka_unit_test(name_services_are_left_alone),
 		cmocka_unit_test(what_is_no_path_is_passed_over),
 		cmocka_unit_test(too_many_are_refused),
+		cmocka_unit_test(directories_stand_for_crowds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
