@@ -339,7 +339,8 @@ int spawn_read_pipe(int listening_fd, char **ret_problem)
 			failure.error);
 	(void)refuse(ret_problem, -ECANCELED, "The session cannot be started: %s: %s%s",
 		     stage_names[failure.stage], strerror(failure.error),
-		     failure.stage == SPAWN_STAGE_EXECUTE
+		     failure.stage == SPAWN_STAGE_EXECUTE && failure.error != EAGAIN &&
+				     failure.error != ENOMEM
 			     ? "; install claude-sandbox again (sudo ./quickstart)"
 			     : "");
 	error_add_fix(ret_problem, -failure.error);

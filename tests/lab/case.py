@@ -79,6 +79,21 @@ LONG = os.environ.get("CHECK_LONG") == "1"               # tests that would take
 SHOW = bool(os.environ.get("LAB_SHOW_REFUSALS"))       # read before the environment is cleared
 
 
+def in_the_table(sentence):
+    """Has docs/messages.md a row for what was said?"""
+    if not _table and os.path.isdir(machine.SOURCE):
+        import importlib.util
+        spec = importlib.util.spec_from_file_location("messages", f"{machine.SOURCE}/docs/messages.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        with open(f"{machine.SOURCE}/docs/messages.md", encoding="utf-8") as f:
+            _table.extend(module.templates(f.read()))
+    return not _table or any(pattern.fullmatch(sentence) for pattern in _table)
+
+
+_table = []
+
+
 class Result:
     def __init__(self, status, out, err, seconds):
         self.status = status
@@ -100,6 +115,7 @@ class Result:
         ours = [line for line in lines if line.startswith("claude-sandbox:")]
         if self.status != status or len(ours) != 1 or len(lines) != 1 or self.out:
             raise AssertionError(f"wanted a refusal with status {status} in one line: {self!r}")
+        holds(in_the_table(ours[0].removeprefix("claude-sandbox: ")), f"docs/messages.md has no row for {ours[0]!r}")
         if SHOW:
             print("     " + ours[0], flush=True)
         for word in words:
