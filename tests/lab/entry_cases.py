@@ -2,6 +2,7 @@
 """The way in cannot be redirected: what an agent may have planted does not run outside the jail."""
 
 import os
+import socket
 import subprocess
 
 import machine
@@ -59,11 +60,108 @@ VARIABLES = {
     "DBUS_STARTER_BUS_TYPE": "system", "SYSTEMD_LOG_TARGET": "console", "SYSTEMD_LOG_LEVEL": "debug",
     "GIT_SSH_COMMAND": f"{PLANT}/script", "GIT_EXEC_PATH": PLANT, "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": f"{PLANT}/script", "PATH": f"{PLANT}:/usr/bin:/bin",
+    "LD_SHOW_AUXV": "1", "LD_TRACE_LOADED_OBJECTS": "1", "LD_VERBOSE": "1", "LD_WARN": "1", "LD_BIND_NOT": "1",
+    "LD_DYNAMIC_WEAK": "1", "LD_USE_LOAD_BIAS": "1", "LD_HWCAP_MASK": "0", "LD_PROFILE_OUTPUT": PLANT, "LD_ASSUME_KERNEL": "2.4",
+    "LD_SOMETHING_NEW": f"{PLANT}/library.so", "LD_POINTER_GUARD": "0",
+    "NCURSES_NO_UTF8_ACS": "1", "NCURSES_TRACE": "9", "NCURSES_CONSOLE2": "1", "NCURSES_NO_SETBUF": "1", "NCURSES_ASSUMED_COLORS": "1",
+    "TERMCAP": f"{PLANT}/script", "TERMPATH": PLANT, "TERM": "planted",
+    "DBUS_SESSION_BUS_ADDRESS": f"unix:path={PLANT}/bus", "DBUS_VERBOSE": "1",
+    "SYSTEMD_PROC_CMDLINE": "x", "SYSTEMD_BUS_TIMEOUT": "1us", "SYSTEMD_NSS_BYPASS_BUS": "1", "SYSTEMD_PAGER": f"{PLANT}/script",
+    "SYSTEMD_LOG_LOCATION": "1", "SYSTEMD_MEMPOOL": "0", "SYSTEMD_EVENT_PROFILE_DELAYS": "1",
+    "GIT_DIR": f"{PLANT}/.git", "GIT_WORK_TREE": PLANT, "GIT_TEMPLATE_DIR": PLANT, "GIT_CONFIG_GLOBAL": f"{PLANT}/gitconfig",
+    "GIT_CONFIG_SYSTEM": f"{PLANT}/gitconfig", "GIT_CONFIG": f"{PLANT}/gitconfig", "GIT_PAGER": f"{PLANT}/script",
+    "GIT_EDITOR": f"{PLANT}/script", "GIT_ASKPASS": f"{PLANT}/script", "GIT_SSH": f"{PLANT}/script",
+    "GIT_EXTERNAL_DIFF": f"{PLANT}/script", "GIT_PROXY_COMMAND": f"{PLANT}/script", "GIT_TRACE": f"{PLANT}/ran",
+    "GIT_TRACE2_EVENT": f"{PLANT}/ran", "GIT_REDIRECT_STDERR": f"{PLANT}/ran",
+    "IFS": "/", "SHELLOPTS": "xtrace", "PS4": f"$({PLANT}/script)", "PROMPT_COMMAND": f"{PLANT}/script", "MALLOC_TRACE": f"{PLANT}/ran",
+    "RESOLV_HOST_CONF": f"{PLANT}/script", "HOSTALIASES": f"{PLANT}/script", "GETCONF_DIR": PLANT, "TZ": f":{PLANT}/script",
+    "TZDIR": PLANT, "CDPATH": PLANT, "SSL_CERT_FILE": f"{PLANT}/script", "OPENSSL_CONF": f"{PLANT}/script",
     "PYTHONPATH": PLANT, "BASH_FUNC_true%%": f"() {{ {PLANT}/script; }}", "IS_SANDBOX": "1", "TMPDIR": PLANT,
 }
 
 
-@test(60, needs="bus")
+# those whose unknown value the agent itself, a shell, complains about or obeys inside; nothing of ours reads them
+INSIDE = {"SHELLOPTS", "PS4", "PROMPT_COMMAND", "IFS", "TERM"}
+
+
+class FakeBus:
+    """A bus where a variable says that the bus is: it notes each caller."""
+
+    def __enter__(self):
+        path = f"{PLANT}/bus"
+        if os.path.lexists(path):
+            os.unlink(path)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(path)
+        os.chmod(path, 0o777)
+        self.socket.listen(64)
+        self.socket.setblocking(False)
+        return self
+
+    def callers(self):
+        found = 0
+        while True:
+            try:
+                self.socket.accept()[0].close()
+                found += 1
+            except BlockingIOError:
+                return found
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
+@test(120, needs="bus")
+def planted_buses_are_not_asked(lab):
+    """No program of ours calls a bus that a variable names."""
+    plant()
+    address = f"unix:path={PLANT}/bus"
+    names = ("DBUS_SYSTEM_BUS_ADDRESS", "DBUS_STARTER_ADDRESS", "DBUS_SESSION_BUS_ADDRESS")
+    with FakeBus() as fake:
+        for user in BOTH:
+            lab.install_agent(user)
+            values = {name: address for name in names} | {"DBUS_STARTER_BUS_TYPE": "system"}
+            equal(lab.run([CLAUDE, "exit", "6"], user, env=lab.environment(user, **values)).status, 6)
+            for words in (["sessions"], ["policy"], ["allow-ip", "list"], ["shell", "-c", "exit 0"]):
+                lab.run([SANDBOX, *words], user, env=lab.environment(user, **values)).ok()
+            equal(fake.callers(), 0, f"{user}: the planted bus was called")
+
+
+@test(120, needs="bus")
+def planted_places_run_nothing(lab):
+    """In each place that an agent may write, a program, library, hook or shell file in every name that could be run."""
+    plant()
+    text = f"#!/bin/sh\necho ran >> {PLANT}/ran\n"
+    names = ("bwrap", "pasta", "git", "ip", "sh", "bash", "env", "launch", "session", "init", "claude", "claude-sandbox", "npm",
+             "node", "pasta.avx2", "passt", ".bashrc", ".profile", ".bash_profile", ".bash_env", ".gitconfig", ".npmrc")
+    libraries = ("libc.so.6", "libsystemd.so.0", "libjson-c.so.5", "libnl-3.so.200", "libnl-route-3.so.200", "libnss_files.so.2")
+    for user in BOTH:
+        workspace = lab.workspace(user, "planted-places")
+        lab.install_agent(user)
+        places = [workspace, f"{user.home}/.cache", f"{user.home}/.local/share", f"{user.home}/.claude", f"{user.home}/.agents/skills",
+                  f"{user.home}/.config/gh", f"{user.home}/.config/glab-cli", "/tmp/planted", "/var/tmp/planted", "/dev/shm/planted"]
+        made = []
+        for place in places:
+            for name in names:
+                made.append(f"{place}/{name}")
+                machine.write(made[-1], text, 0o755, user)
+            with open(f"{PLANT}/library.so", "rb") as f:
+                library = f.read()
+            for name in libraries:
+                made.append(f"{place}/{name}")
+                machine.write(made[-1], library, 0o755, user)
+            values = {"PATH": f"{place}:/usr/local/bin:/usr/bin:/bin", "LD_LIBRARY_PATH": place, "BASH_ENV": f"{place}/.bash_env",
+                      "GIT_EXEC_PATH": place, "GIT_CONFIG_GLOBAL": f"{place}/.gitconfig"}
+            directory = workspace if place != workspace else place
+            for extra in ({}, values):
+                result = lab.run([CLAUDE, "exit", "6"], user, cwd=directory, env=lab.environment(user, **extra))
+                equal(ran(), "", f"{user}: {place} with {sorted(extra)}: {result!r}")
+                holds(result.status in (6, 125), f"{user}: {place}: {result!r}")
+        for path in made:
+            os.unlink(path)
+
+
+@test(120, needs="bus")
 def planted_variables_run_nothing(lab):
     """Each alone, for both ways in, with the service running and with the service to be activated."""
     plant()
@@ -79,14 +177,14 @@ def planted_variables_run_nothing(lab):
     equal(ran(), "", "everything at once, and the service activated")
 
 
-@test(60, needs="bus")
+@test(120, needs="bus")
 def planted_variables_and_the_command(lab):
     """The command is dynamic: the loader's own variables are the person's, the rest must not matter."""
     plant()
     loader = {name for name in VARIABLES if name.startswith("LD_")} | {"GLIBC_TUNABLES"}
     for user in BOTH:
         for name, value in VARIABLES.items():
-            if name not in loader:
+            if name not in loader | INSIDE:
                 result = lab.run([SANDBOX, "shell", "-c", "exit 6"], user, env=lab.environment(user, **{name: value}))
                 equal((result.status, result.err), (6, b""), f"{user}: {name}")
                 equal(ran(), "", f"{user}: claude-sandbox with {name}")
