@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A real terminal emulator: tmux, with bash in it. What it shows and which of its modes are set."""
 
+import itertools
 import os
 import time
 
@@ -11,17 +12,20 @@ MODES = "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{mouse_sgr_flag} #{ke
 
 
 class Tmux:
-    """A server of its own with one pane; its socket is the user's."""
+    """A server of its own with one pane; its socket is the user's, and no other's that is still ending."""
+
+    numbers = itertools.count(1)
 
     def __init__(self, side, columns=80, rows=24):
         self.side = side
+        self.name = f"conform-{next(Tmux.numbers)}"
         first = os.path.dirname(side.path)
         self.shell = f"PS1='{PROMPT}' PATH={first}:/usr/bin:/bin exec /bin/bash --norc --noprofile -i"
         self.run("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), self.shell)
         self.shows(PROMPT.strip())
 
     def run(self, *words):
-        result = self.side.lab.run(["/usr/bin/tmux", "-L", "conform", *words], self.side.user,
+        result = self.side.lab.run(["/usr/bin/tmux", "-L", self.name, *words], self.side.user,
                                    env=self.side.environment(), cwd=self.side.workspace)
         holds(result.status == 0, repr(result))
         return result.out.decode()
@@ -51,7 +55,7 @@ class Tmux:
             self.side.lab.pause()
 
     def close(self):
-        self.side.lab.run(["/usr/bin/tmux", "-L", "conform", "kill-server"], self.side.user)
+        self.side.lab.run(["/usr/bin/tmux", "-L", self.name, "kill-server"], self.side.user)
 
     def __enter__(self):
         return self
