@@ -103,9 +103,10 @@ def killed_jobs(side):
         tmux.shows("ready 24x80.")
         tmux.keys("C-z")
         tmux.shows("Stopped")
-        tmux.line("kill %1; wait; jobs; echo e''nd")
-        seen = tmux.shows("end\n" + PROMPT.strip())
-        return "Terminated" in seen, tmux.modes()
+        # whether bash says so by itself within one line depends on its own timing; the status does not
+        tmux.line("kill %1; wait %1; echo status=$?")
+        tmux.shows("status=143\n" + PROMPT.strip())
+        return tmux.modes()
 
 
 @conform()
