@@ -146,11 +146,15 @@ static int search_processes(const Search *search)
 	path = malloc(PATH_MAX);
 	if (!path)
 		return -ENOMEM;
+	/* Where daemons are, whoever's they are. */
+	r = search_relative(search, "/");
+	if (r < 0)
+		return r;
 	dir = opendir("/proc");
 	if (!dir)
 		return 0;
 	while (r == 0 && processes < PROCESSES_MAX && (entry = readdir(dir))) {
-		char link[32];
+		char link[sizeof(entry->d_name) + sizeof("/cwd")];
 		ssize_t n;
 
 		if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || strlen(entry->d_name) > 10)

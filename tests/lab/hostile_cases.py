@@ -226,6 +226,8 @@ os.umask(0)
 if kind == "relative":
     os.chdir(os.path.dirname(path))
     s.bind("./" + os.path.basename(path))
+elif kind == "daemon":
+    s.bind(path[1:])
 elif kind == "renamed":
     s.bind(path + ".tmp")
     os.rename(path + ".tmp", path)
@@ -240,15 +242,15 @@ sys.stdin.read()
 @test(60, needs="bus")
 def sockets_are_found_by_their_files(lab):
     """Bound by a relative path, renamed since, or mounted at a second place: the kernel's list of names shows none."""
-    for user, places in ((ALICE, ("relative", "renamed", "mounted")), (ROOT, ("relative", "renamed", "mounted"))):
-        for kind in places:
+    for user in (ALICE, ROOT):
+        for kind in ("relative", "renamed", "mounted", "daemon"):
             directory = f"/srv/found/{user}-{kind}"
             own(user, directory)
             path = bound = f"{directory}/s"
             if kind == "mounted":
                 path = f"/srv/found/{user}-second/s"
                 machine.write(path, "")
-            with lab.start(["/usr/bin/python3", "-c", SERVER, kind, bound], user, cwd="/", stdin=subprocess.PIPE,
+            with lab.start(["/usr/bin/python3", "-c", SERVER, kind, bound], ROOT if kind == "daemon" else user, cwd="/", stdin=subprocess.PIPE,
                            stdout=subprocess.PIPE) as server:
                 try:
                     equal(server.stdout.readline(), b"ready\n")
