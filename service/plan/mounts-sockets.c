@@ -5,6 +5,11 @@
  * that is in sight is covered with /dev/null (a connect answers ECONNREFUSED, an open EACCES). A directory
  * stands for very many of them, and is covered as a whole. What
  * allow-write names, or what lies below a directory that it names, stays.
+ *
+ * Where agents write, a cover alone would not hold: the agent moves a directory above it, and the next
+ * session finds no socket at the name that the kernel remembers. So every directory between the writable bind
+ * and the socket is first bound on itself: a mount point cannot be renamed or removed. All of those come
+ * before all covers, which they would otherwise hide.
  */
 
 #include "service/plan/plan-build.h"
@@ -15,6 +20,95 @@ static bool in_a_home(const PlanBuild *build, const char *path)
 		if (path_is_within(path, build->homes[i]))
 			return true;
 	return false;
+}
+
+/* Mounts for directories kept in place; what exceeds them is hidden from the top instead. */
+#define PINS_MAX 24u
+#define PIN_REASON "stays where it is, so that nobody moves the cover below it away"
+
+static bool is_destination(const Plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->n_entries; i++)
+		if (streq(plan->entries[i].destination, path))
+			return true;
+	return false;
+}
+
+/* Binding path on itself would hide what is mounted below it. */
+static bool has_mounts_below(const Plan *plan, const char *path)
+{
+	for (size_t i = 0; i < plan->n_entries; i++)
+		if (path_is_within(plan->entries[i].destination, path))
+			return true;
+	return false;
+}
+
+/* Keep the directories above path in place, from the one below the bind root downwards. */
+static int pin_above(PlanBuild *build, const char *path, const char *root, size_t *pins)
+{
+	size_t base = streq(root, "/") ? 0 : strlen(root);
+
+	for (const char *slash = strchr(path + base + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+		_cleanup_free_ char *directory = strndup(path, (size_t)(slash - path)), *destination = NULL;
+		int r;
+
+		if (!directory)
+			return -ENOMEM;
+		if (is_destination(build->plan, directory) || has_mounts_below(build->plan, directory))
+			continue;
+		r = build->view->resolve(build->view->userdata, directory, &node);
+		if (r == -ENOMEM)
+			return r;
+		if (r < 0 || !S_ISDIR(node.mode) || !streq(node.path, directory))
+			return 0;
+		if (*pins >= PINS_MAX) {
+			r = build_mask(build, directory, node.mode, "system", "programs listen below it");
+			return r < 0 ? r
+				     : plan_warn(build->plan,
+						 "%s is hidden: too many directories hold sockets that "
+						 "programs listen on",
+						 directory);
+		}
+		destination = strdup(node.path);
+		if (!destination)
+			return -ENOMEM;
+		r = plan_add_bind(build->plan, &node, destination, ENTRY_RW, "system", PIN_REASON);
+		if (r < 0)
+			return r;
+		++*pins;
+	}
+	return 0;
+}
+
+static int pin(PlanBuild *build)
+{
+	size_t pins = 0;
+
+	for (size_t i = 0; build->facts->sockets && build->facts->sockets[i]; i++) {
+		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+		_cleanup_free_ char *root = NULL;
+		const Entry *entry;
+		int r = build->view->resolve(build->view->userdata, build->facts->sockets[i], &node);
+
+		if (r == -ENOMEM)
+			return r;
+		if (r < 0 || plan_hides(build->plan, node.path))
+			continue;
+		entry = plan_covering(build->plan, node.path);
+		if (entry->mode != ENTRY_RW ||
+		    ((size_t)(entry - build->plan->entries) >= build->allow_first &&
+		     (size_t)(entry - build->plan->entries) < build->allow_end))
+			continue;
+		/* Adding entries moves them. */
+		root = strdup(entry->destination);
+		if (!root)
+			return -ENOMEM;
+		r = pin_above(build, node.path, root, &pins);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 static int cover(PlanBuild *build, bool bound)
@@ -55,5 +149,7 @@ int build_sockets(PlanBuild *build)
 
 int build_bound_sockets(PlanBuild *build)
 {
-	return cover(build, true);
+	int r = pin(build);
+
+	return r < 0 ? r : cover(build, true);
 }

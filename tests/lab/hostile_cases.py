@@ -265,3 +265,21 @@ def sockets_are_found_by_their_files(lab):
                     if kind == "mounted":
                         subprocess.run(["/bin/umount", path], check=False)
                     server.kill()
+
+
+@test(needs="bus")
+def covered_sockets_stay_where_they_are(lab):
+    """An agent that moves the directory of a covered socket would uncover it for the next session."""
+    workspace = lab.workspace(ALICE, "moving")
+    for directory in (f"{ALICE.home}/.cache/ibus", f"{workspace}/run/deep"):
+        path = f"{directory}/dbus-abc"
+        with Listener(path, ALICE):
+            moved = f"{os.path.dirname(directory)}/moved"
+            script = (f"mv {directory} {moved} 2>/dev/null; mv {workspace}/run {workspace}/gone 2>/dev/null;"
+                      f" for p in {path} {moved}/dbus-abc {workspace}/gone/deep/dbus-abc; do {PROBE} connect $p; done;"
+                      f" touch {directory}/new && rm {directory}/new && echo written")
+            for _ in range(2):
+                result = lab.shell(script, cwd=workspace)
+                holds(b"connected" not in result.out, repr(result))
+                holds(result.out.endswith(b"written\n"), f"the directory itself stays usable: {result!r}")
+            holds(os.path.exists(path), "the socket was moved")
