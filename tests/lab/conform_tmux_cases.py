@@ -97,19 +97,6 @@ def suspended_and_back(side):
 
 
 @conform()
-def killed_jobs(side):
-    with Tmux(side) as tmux:
-        tmux.line("claude lines ''")
-        tmux.shows("ready 24x80.")
-        tmux.keys("C-z")
-        tmux.shows("Stopped")
-        # whether bash says so by itself within one line depends on its own timing; the status does not
-        tmux.line("kill %1; wait %1; echo status=$?")
-        tmux.shows("status=143\n" + PROMPT.strip())
-        return tmux.modes()
-
-
-@conform()
 def the_window_changes(side):
     with Tmux(side) as tmux:
         tmux.line("claude")
