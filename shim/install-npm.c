@@ -138,7 +138,7 @@ static int find_program(const char *name, char **ret, char **reterr)
 		if (r == -EPERM && result == -ENOENT)
 			result = refuse(reterr, -EPERM,
 					"%s, or something on the way to it, can be changed by others than "
-					"root; use 'apt-get install npm'",
+					"root; use 'apt-get install --no-install-recommends npm'",
 					path);
 	}
 	return result;
@@ -169,7 +169,8 @@ int install_npm_find(InstallNpm *ret, char **reterr)
 
 	r = find_program("npm", &npm.program, reterr);
 	if (r == -ENOENT)
-		return refuse(reterr, r, "npm is not installed; run 'apt-get install npm'");
+		return refuse(reterr, r,
+			      "npm is not installed; run 'apt-get install --no-install-recommends npm'");
 	if (r == 0)
 		r = find_program("node", &node, reterr);
 	if (r == -ENOENT)

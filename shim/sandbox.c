@@ -21,8 +21,7 @@ static const SandboxVerb verbs[] = {
 		.name = "sessions",
 		.synopsis = "[--json]",
 		.summary = "list the sessions that you may see",
-		.details = "Your own sessions, and everybody's for root and for whom polkit lets manage "
-			   "sessions.\n",
+		.details = "Your own sessions; everybody's for root.\n",
 		.has_json = true,
 		.run = verb_sessions,
 	},

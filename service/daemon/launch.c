@@ -210,6 +210,13 @@ static int check_agent(Launch *launch, sd_bus_error *reterr)
 		launch->profile = profile;
 		return 0;
 	}
+	if (profile) {
+		sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST,
+				  "%s cannot be run in a jail by this version; without one it is started by "
+				  "its own path.",
+				  launch->request.agent);
+		return -EINVAL;
+	}
 	for (size_t i = 0; (known = profile_at(i)); i++) {
 		_cleanup_free_ char *before = names;
 

@@ -47,6 +47,20 @@ static const Twin twins[] = {
 	  "gives the agent the logins of gh and glab, which the configuration hides" },
 };
 
+/* Set inside, and so perhaps by a person who looks around there. */
+static const char *const own_variables[] = { "CLAUDE_SANDBOX_ENTRY_GUARD" };
+
+bool config_twin_is_known(const char *name, size_t n)
+{
+	for (size_t i = 0; i < ELEMENTSOF(twins); i++)
+		if (strlen(twins[i].variable) == n && memcmp(twins[i].variable, name, n) == 0)
+			return true;
+	for (size_t i = 0; i < ELEMENTSOF(own_variables); i++)
+		if (strlen(own_variables[i]) == n && memcmp(own_variables[i], name, n) == 0)
+			return true;
+	return false;
+}
+
 static int refuse_twin(const Twin *twin, const char *reason, char **ret_problem)
 {
 	return refuse(ret_problem, -EINVAL, "environment %s: %s", twin->variable, reason);

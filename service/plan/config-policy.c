@@ -76,6 +76,9 @@ char **config_deny_groups(const Config *config)
 	return TAKE_PTR(groups);
 }
 
+/* A default that this version does not apply must not be read as one that holds. */
+#define WITHOUT_EFFECT FROM_DEFAULT ", without effect in this version"
+
 void config_policy(const Config *config, ConfigPolicyFunction function, void *userdata)
 {
 	for (int k = 0; k < CONFIG_KEY_MAX; k++) {
@@ -91,7 +94,8 @@ void config_policy(const Config *config, ConfigPolicyFunction function, void *us
 		if (config_find(config, key, NULL))
 			continue;
 		if (key != CONFIG_DENY_GROUP) {
-			function(userdata, config_key_name(key), defaults[key] ?: "", FROM_DEFAULT);
+			function(userdata, config_key_name(key), defaults[key] ?: "",
+				 key == CONFIG_TASKS_MAX ? WITHOUT_EFFECT : FROM_DEFAULT);
 			continue;
 		}
 		for (size_t i = 0; i < ELEMENTSOF(default_deny_groups); i++)

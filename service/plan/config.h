@@ -81,6 +81,12 @@ int config_add_environment(Config *config, char *const *environment, char ***ret
 			   char **ret_problem);
 
 /*
+ * Is name (of a variable, up to '=') one of ours? What begins with CLAUDE_SANDBOX_ and is none may be
+ * misspelt, and whoever set it believes that it holds.
+ */
+bool config_twin_is_known(const char *name, size_t n);
+
+/*
  * Refuse a key that is set and has no effect in this version yet: refused rather than ignored.
  * Return: 0 or -EOPNOTSUPP with *ret_problem naming its origin.
  */

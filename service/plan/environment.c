@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/plan/environment.h"
 
+#include "service/plan/config-values.h"
 #include "service/plan/mount-list.h"
 
 /* What goes through as the caller has it: how to print, in which language, with which tools; never a secret.
@@ -171,12 +172,35 @@ static int set_passed(Plan *plan, const SessionRequest *request)
 	return r;
 }
 
+/* Not an error: other programs have variables of such names. */
+static int warn_misspelt(Plan *plan, const SessionRequest *request)
+{
+	for (size_t i = 0; request->environment && request->environment[i]; i++) {
+		const char *variable = request->environment[i];
+		size_t n = strcspn(variable, "=");
+		_cleanup_free_ char *name = NULL, *shown = NULL;
+		int r;
+
+		if (!starts_with(variable, "CLAUDE_SANDBOX_") || config_twin_is_known(variable, n))
+			continue;
+		name = strndup(variable, n);
+		shown = name ? config_display(name) : NULL;
+		if (!shown)
+			return -ENOMEM;
+		r = plan_warn(plan, "the variable %s is no setting and changes nothing; unset or correct it",
+			      shown);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int environment_make(Plan *plan, const SessionRequest *request, const Profile *profile,
 		     const PlanFacts *facts, const PlanView *view)
 {
 	int r;
 
-	if ((r = set_fixed(plan, request, profile, view)) < 0 ||
+	if ((r = warn_misspelt(plan, request)) < 0 || (r = set_fixed(plan, request, profile, view)) < 0 ||
 	    (r = set_profile(plan, request, profile, facts)) < 0 || (r = set_by_value(plan, request)) < 0)
 		return r;
 	return set_passed(plan, request);

@@ -186,7 +186,8 @@ int workspace_check(const char *path, const char *const *homes, char **ret_probl
 		credential = shown_credential(path, home = homes[i]);
 	if (credential)
 		return refuse(ret_problem, -EPERM,
-			      "%s cannot be the workspace: it would show %s/%s, which is kept from agents; "
+			      "%s cannot be the workspace: %s/%s lies there, which holds logins or what an "
+			      "agent keeps; "
 			      "move the project "
 			      "out of there",
 			      path, home, credential);
@@ -211,6 +212,8 @@ static const struct {
 
 const char *allow_write_refusal(const char *path)
 {
+	if (streq(path, "/"))
+		return "it would take the whole jail away";
 	for (size_t i = 0; i < ELEMENTSOF(never_writable); i++)
 		if (overlaps(path, never_writable[i].path))
 			return never_writable[i].cause;

@@ -295,12 +295,12 @@ def who_and_what(lab):
 
         real = os.path.realpath(next(path for path in ("/usr/bin/npm", "/usr/local/bin/npm") if os.path.exists(path)))
         lab.mode(os.path.dirname(real), 0o777)
-        install(lab, registry, "claude").refused(125, "apt-get install npm", "others than root")
+        install(lab, registry, "claude").refused(125, "apt-get install --no-install-recommends npm", "others than root")
         lab.restore()
         for path in ("/usr/bin/npm", "/usr/local/bin/npm"):
             if os.path.lexists(path):
                 lab.hide(path)
-        lab.run([SANDBOX, "install", "claude"], ROOT, cwd="/").refused(125, "apt-get install npm")
+        lab.run([SANDBOX, "install", "claude"], ROOT, cwd="/").refused(125, "apt-get install --no-install-recommends npm")
         lab.restore()
         clear(lab)
         os.makedirs(AGENTS)

@@ -185,3 +185,18 @@ def identities_cannot_inject(lab):
         found, rest = result.out.split(b"\0", 1)
         equal(rest, b"", f"{name!r} injected")
         holds(found.decode() in (name, name.strip(), " ".join(name.split())), f"{name!r} became {found!r}")
+
+
+@test(needs="bus")
+def misspelt_variables_are_named(lab):
+    """Whoever sets a narrowing and misspells it must not believe that it holds."""
+    environment_of = lab.environment(ALICE, CLAUDE_SANDBOX_NOFORGE="1", CLAUDE_SANDBOX_NO_FORGE="1")
+    result = lab.shell("true", env=environment_of)
+    equal((result.status, result.out), (0, b""), repr(result))
+    holds(b"CLAUDE_SANDBOX_NOFORGE" in result.err and b"CLAUDE_SANDBOX_NO_FORGE" not in result.err, repr(result))
+
+
+@test(needs="bus")
+def agents_of_later_versions_say_so(lab):
+    for name in ("codex", "pi"):
+        lab.run([f"/usr/local/bin/{name}"], ALICE).refused(125, name, "this version")
