@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define _cleanup_(f) __attribute__((cleanup(f)))
-#define _printf_(format, first) __attribute__((format(printf, format, first)))
+#define _printf_(position, first) __attribute__((format(printf, position, first)))
 #define _pure_ __attribute__((pure))
 #define _noreturn_ __attribute__((noreturn))
 #define _unused_ __attribute__((unused))
@@ -117,4 +117,4 @@ static inline const char *starts_with(const char *s, const char *prefix)
  * return refuse(reterr, -EINVAL, "line %u: unknown key '%s'", n, key);
  * ret may be NULL. A sentence already in *ret is replaced. Return: error, or -ENOMEM.
  */
-__attribute__((format(printf, 3, 4))) int refuse(char **ret, int error, const char *format, ...);
+_printf_(3, 4) int refuse(char **ret, int error, const char *format, ...);

@@ -37,7 +37,7 @@ typedef struct Text {
 	size_t n;
 } Text;
 
-__attribute__((format(printf, 2, 3))) static void text_add(Text *text, const char *format, ...)
+_printf_(2, 3) static void text_add(Text *text, const char *format, ...)
 {
 	va_list arguments;
 	int n;

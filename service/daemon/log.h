@@ -7,4 +7,4 @@
 
 #define LOG_LINE_MAX 2048u
 
-__attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
+_printf_(1, 2) void log_line(const char *format, ...);

@@ -62,6 +62,6 @@ DEFINE_CLEANUP(char *, strings_free)
 size_t strings_count(char *const *strings);
 /* Append a copy of string. Return: 0 or -ENOMEM, the vector unchanged then. */
 int strings_append(char ***strings, const char *string);
-int strings_appendf(char ***strings, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int strings_appendf(char ***strings, const char *format, ...) _printf_(2, 3);
 /* Return: a copy, or NULL without memory. */
 char **strings_copy(char *const *strings);

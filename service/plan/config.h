@@ -101,7 +101,10 @@ const char *config_text(const Config *config, ConfigKey key); /* workspace-root,
 ConfigProcfs config_procfs(const Config *config);
 /* Walk the values of one key; *index starts at 0. Return: the next or NULL. */
 const ConfigValue *config_next(const Config *config, ConfigKey key, size_t *index);
-/* deny-group: the default list when the file names none. Return: NULL-terminated, to be freed, or NULL. */
+/*
+ * deny-group: the default list when the file names none. Return: NULL-terminated, to be freed with
+ * strings_free(), or NULL without memory.
+ */
 char **config_deny_groups(const Config *config);
 
 /* Every effective setting for GetPolicy: name, value, origin ("default" where nothing was said). */

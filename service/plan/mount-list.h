@@ -24,7 +24,7 @@ int plan_add_link(Plan *plan, const char *destination, const char *text, const c
 		  const char *reason);
 int plan_add_special(Plan *plan, EntryKind kind, const char *destination, EntryMode mode, const char *origin,
 		     const char *reason);
-int plan_warn(Plan *plan, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int plan_warn(Plan *plan, const char *format, ...) _printf_(2, 3);
 /* Return: 0; -EEXIST when the plan has it already: the first value holds; -ENOMEM. */
 int plan_set_variable(Plan *plan, const char *name, const char *value, const char *origin);
 /* Return: the variable, or NULL. */

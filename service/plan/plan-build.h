@@ -36,8 +36,7 @@ typedef enum ExposeTypes {
  * Refuse the launch: error is one of CS_ERROR_, the rest its sentence. Return: -EPERM or -ENOMEM, never 0, so
  * that a refusal is one statement.
  */
-int build_refuse(PlanBuild *build, const char *error, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+int build_refuse(PlanBuild *build, const char *error, const char *format, ...) _printf_(3, 4);
 
 /*
  * Bind path (as a person would spell it) at its canonical place, and recreate the links on the way there that
