@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/daemon/adopt.h"
 
+#include <signal.h>
+
 #include "service/daemon/link-client.h"
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
 #include "service/daemon/run-dir.h"
 
+/* For the first words of a session that was taken over; link.h, LINK_ANSWER_USEC. */
+#define SETTLE_USEC LINK_ANSWER_USEC
+
 /* Nobody is there any more: what is left of it goes. */
 static void sweep(Manager *manager, const char *id, const char *why)
 {
+	char group[CS_ID_LENGTH + 1];
 	int r;
 
-	if (cgroups_has(manager->cgroups, id))
-		cgroups_end(manager->cgroups, id);
+	if (run_dir_read_group(id, group) >= 0)
+		cgroups_end(manager->cgroups, group);
 	r = run_dir_remove_session(id);
 	log_line("session %s is cleared away: %s%s%s", id, why, r < 0 ? "; its directory stays: " : "",
 		 r < 0 ? strerror(-r) : "");
@@ -50,7 +56,10 @@ static int take_over(Manager *manager, const Record *record, int pidfd, int link
 		return r;
 	session->pid = record->pid;
 	session->pidfd = TAKE_FD(owned_pidfd);
-	session->cgroup = cgroups_has(manager->cgroups, record->id);
+	session->awaited = true;
+	if (run_dir_read_group(record->id, session->group) >= 0 &&
+	    !cgroups_has(manager->cgroups, session->group))
+		session->group[0] = '\0';
 	r = keeper_new(manager->event, manager->cgroups, session, &manager_keeper_events, manager);
 	if (r >= 0)
 		r = keeper_attach(session->keeper, TAKE_FD(owned_link_fd));
@@ -62,38 +71,62 @@ static int take_over(Manager *manager, const Record *record, int pidfd, int link
 	return r;
 }
 
+/*
+ * Connect to a session and see that it is the one of the record. Return: a descriptor; -EPERM with *ret_why
+ * when the session has made it impossible; other negative errnos when it is our own fault.
+ */
+static int open_link(const Record *record, const char **ret_why)
+{
+	_cleanup_close_ int fd = run_dir_connect_link(record->id);
+
+	switch (fd) {
+	case -ENOMEM:
+	case -ENOBUFS:
+	case -EMFILE:
+	case -ENFILE:
+		return fd;
+	}
+	*ret_why = "nobody listens on its socket";
+	if (fd < 0)
+		return -EPERM;
+	*ret_why = "somebody else listens on its socket";
+	if (link_peer_check(fd, record->pid, record->uid) < 0)
+		return -EPERM;
+	return TAKE_FD(fd);
+}
+
 static void adopt_one(void *userdata, const char *id)
 {
 	_cleanup_close_ int pidfd = FD_NONE, link_fd = FD_NONE;
 	_cleanup_(record_done) Record record = { 0 };
 	Manager *manager = userdata;
+	const char *why = NULL;
 	int r;
 
 	/* Ours, kept over a time without the name. */
 	if (registry_find(manager->registry, id))
 		return;
 	r = run_dir_read_record(id, &record);
-	if (r < 0) {
+	if (r == -ENOENT || r == -EBADMSG) {
 		sweep(manager, id, r == -ENOENT ? "it never had a record" : "its record cannot be used");
 		return;
 	}
-	pidfd = open_process(&record);
-	if (pidfd < 0) {
-		pidfd = FD_NONE;
+	if (r >= 0)
+		r = pidfd = open_process(&record);
+	if (r == -ESRCH) {
 		sweep(manager, id, "its process has ended");
 		return;
 	}
-	link_fd = run_dir_connect_link(id);
-	if (link_fd < 0) {
-		link_fd = FD_NONE;
-		sweep(manager, id, "nobody listens on its socket");
+	if (r >= 0)
+		r = link_fd = open_link(&record, &why);
+	if (r == -EPERM && why) {
+		/* Its user did that. A session that nobody can list or stop must not go on. */
+		(void)pidfd_kill(pidfd, SIGKILL);
+		sweep(manager, id, why);
 		return;
 	}
-	if (link_peer_check(link_fd, record.pid, record.uid) < 0) {
-		sweep(manager, id, "somebody else listens on its socket");
-		return;
-	}
-	r = take_over(manager, &record, TAKE_FD(pidfd), TAKE_FD(link_fd));
+	if (r >= 0)
+		r = take_over(manager, &record, TAKE_FD(pidfd), TAKE_FD(link_fd));
 	if (r < 0) {
 		/* It stays where it is, for the next service. */
 		log_line("session %s cannot be taken over: %s", id, strerror(-r));
@@ -103,6 +136,20 @@ static void adopt_one(void *userdata, const char *id)
 		 record.uid);
 }
 
+static void settle(Manager *manager)
+{
+	manager->settling = sd_event_source_disable_unref(manager->settling);
+	for (Session *s = registry_first(manager->registry); s; s = s->next)
+		s->awaited = false;
+	clients_release(manager->clients);
+}
+
+static int on_settle_time(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	settle(userdata);
+	return 0;
+}
+
 void adopt_sessions(Manager *manager)
 {
 	int r;
@@ -110,4 +157,18 @@ void adopt_sessions(Manager *manager)
 	r = run_dir_each_session(adopt_one, manager);
 	if (r < 0)
 		log_line("the sessions of an earlier service cannot be listed: %s", strerror(-r));
+
+	manager->settling = sd_event_source_disable_unref(manager->settling);
+	r = sd_event_add_time_relative(manager->event, &manager->settling, CLOCK_MONOTONIC, SETTLE_USEC,
+				       20 * USEC_PER_MSEC, on_settle_time, manager);
+	if (r < 0)
+		settle(manager);
+}
+
+bool adopt_awaits(Manager *manager, const Client *client)
+{
+	for (Session *s = registry_first(manager->registry); s; s = s->next)
+		if (s->awaited && session_visible(s, client->uid))
+			return true;
+	return false;
 }

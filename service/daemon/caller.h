@@ -16,6 +16,7 @@
 typedef struct CallerFacts {
 	gid_t gid; /* effective */
 	mode_t umask;
+	uint64_t bounding_set; /* capabilities(7), bit n is number n */
 	int nice;
 	struct rlimit limits[RLIM_NLIMITS];
 	char *oom_score_adj; /* as the kernel writes them, without the line's end */

@@ -7,6 +7,7 @@
 
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
+#include "service/daemon/registry.h"
 
 #define GROUP_NAME "claude-sandbox"
 #define EMPTY_WAIT_USEC (6 * USEC_PER_SEC)
@@ -159,41 +160,45 @@ const char *cgroups_path(const Cgroups *cgroups)
 	return cgroups->path;
 }
 
-static char *group_path(const Cgroups *cgroups, const char *id, const char *file)
+static char *group_path(const Cgroups *cgroups, const char *name, const char *file)
 {
 	char *path;
 
-	if (asprintf(&path, "%s/%s%s%s", cgroups->path, id, file ? "/" : "", file ? file : "") < 0)
+	if (asprintf(&path, "%s/%s%s%s", cgroups->path, name, file ? "/" : "", file ? file : "") < 0)
 		return NULL;
 	return path;
 }
 
-int cgroups_make(Cgroups *cgroups, const char *id)
+int cgroups_make(Cgroups *cgroups, char ret_name[static CS_ID_LENGTH + 1])
 {
 	_cleanup_free_ char *path = NULL, *procs = NULL;
-	int fd;
+	char name[CS_ID_LENGTH + 1];
+	int fd, r;
 
 	if (!cgroups->path)
 		return -EOPNOTSUPP;
-	path = group_path(cgroups, id, NULL);
-	procs = group_path(cgroups, id, "cgroup.procs");
+	r = session_id_make(name);
+	if (r < 0)
+		return r;
+	path = group_path(cgroups, name, NULL);
+	procs = group_path(cgroups, name, "cgroup.procs");
 	if (!path || !procs)
 		return -ENOMEM;
 	if (mkdir(path, 0755) < 0)
 		return -errno;
 	fd = open(procs, O_WRONLY | O_CLOEXEC);
 	if (fd < 0) {
-		int r = -errno;
-
+		r = -errno;
 		(void)rmdir(path);
 		return r;
 	}
+	memcpy(ret_name, name, sizeof(name));
 	return fd;
 }
 
-bool cgroups_has(Cgroups *cgroups, const char *id)
+bool cgroups_has(Cgroups *cgroups, const char *name)
 {
-	_cleanup_free_ char *path = cgroups->path ? group_path(cgroups, id, NULL) : NULL;
+	_cleanup_free_ char *path = cgroups->path && name[0] ? group_path(cgroups, name, NULL) : NULL;
 
 	return path && access(path, F_OK) == 0;
 }
@@ -251,15 +256,15 @@ static void wait_until_empty(Cgroups *cgroups, char *path)
 		ending_free(ending);
 }
 
-void cgroups_end(Cgroups *cgroups, const char *id)
+void cgroups_end(Cgroups *cgroups, const char *name)
 {
 	_cleanup_free_ char *path = NULL, *kill = NULL;
 	_cleanup_close_ int fd = FD_NONE;
 
 	if (!cgroups->path)
 		return;
-	path = group_path(cgroups, id, NULL);
-	kill = group_path(cgroups, id, "cgroup.kill");
+	path = group_path(cgroups, name, NULL);
+	kill = group_path(cgroups, name, "cgroup.kill");
 	if (!path || !kill)
 		return;
 	fd = open(kill, O_WRONLY | O_CLOEXEC);

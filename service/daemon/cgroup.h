@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "dbus/base.h"
+#include "dbus/names.h"
 
 typedef struct Cgroups Cgroups;
 
@@ -22,12 +23,14 @@ DEFINE_CLEANUP(Cgroups, cgroups_free)
 /* The directory that holds the sessions' groups, or NULL where there is none. */
 const char *cgroups_path(const Cgroups *cgroups);
 
-/* Make the group of a session. Return: the descriptor of its cgroup.procs, or -EOPNOTSUPP and other errnos.
+/*
+ * Make a group for a session. The name is random: /proc/PID/cgroup shows it to everybody. Return: the
+ * descriptor of its cgroup.procs; -EOPNOTSUPP without a hierarchy; other negative errnos.
  */
-int cgroups_make(Cgroups *cgroups, const char *id);
-bool cgroups_has(Cgroups *cgroups, const char *id);
+int cgroups_make(Cgroups *cgroups, char ret_name[static CS_ID_LENGTH + 1]);
+bool cgroups_has(Cgroups *cgroups, const char *name);
 /* Kill what is in the group, and remove it as soon as it is empty. Does not wait. */
-void cgroups_end(Cgroups *cgroups, const char *id);
+void cgroups_end(Cgroups *cgroups, const char *name);
 
 /*
  * Pure: the directory of the cgroup2 mount in a text of /proc/self/mountinfo (proc_pid_mountinfo(5)), with

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * DESCRIPTORS. The bus gives the service every descriptor that is attached to a message, at most 16
+ * (dbus-daemon(1), max_message_unix_fds), and a message that brings more than there is room for costs us the
+ * bus. So of all that the service may open, messages that wait get a quarter, pinned processes of callers a
+ * quarter (each user half of that), sessions and launches three eighths (launch.c); the rest is its own.
+ */
 #include "service/daemon/client.h"
 
 #include <assert.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "service/daemon/log.h"
@@ -11,6 +18,7 @@
 #define BUS_DRIVER "org.freedesktop.DBus"
 #define BUS_DRIVER_PATH "/org/freedesktop/DBus"
 #define GROUPS_MAX 65536u /* NGROUPS_MAX */
+#define MESSAGE_DESCRIPTORS_MAX 16u
 
 struct ClientHeld {
 	sd_bus_message *message;
@@ -21,7 +29,7 @@ struct ClientHeld {
 struct Clients {
 	sd_bus *bus;
 	sd_bus_slot *filter, *match;
-	ClientGoneFunction gone;
+	const ClientEvents *events;
 	void *userdata;
 	Client *first;
 	size_t n_held, held_bytes;
@@ -112,13 +120,76 @@ static sd_bus_message *held_take(Client *client)
 	return message;
 }
 
+static size_t descriptors_max(void)
+{
+	struct rlimit files;
+
+	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 1024 : (size_t)MIN_OF(files.rlim_cur, (rlim_t)1 << 20);
+}
+
+static int refuse_held(sd_bus_message *m)
+{
+	return sd_bus_reply_method_errorf(
+		m, CS_ERROR_LIMITS_EXCEEDED,
+		"Too many messages before the service knew who sends them; send the first "
+		"one alone.");
+}
+
+/* Refuse the last message of a sender. */
+static void held_drop_last(Client *client)
+{
+	ClientHeld *last = client->held_last, *before = NULL;
+
+	for (ClientHeld *h = client->held; h != last; h = h->next)
+		before = h;
+	if (before)
+		before->next = NULL;
+	else
+		client->held = NULL;
+	client->held_last = before;
+	client->n_held--;
+	client->held_bytes -= last->weight;
+	client->clients->n_held--;
+	client->clients->held_bytes -= last->weight;
+	(void)refuse_held(last->message);
+	sd_bus_message_unref(last->message);
+	free(last);
+}
+
+/*
+ * Where all is taken, who has most of it makes room, unless that is the newcomer: one user's hundred
+ * connections must not speak for everybody.
+ */
+static bool held_make_room(Client *client, size_t weight)
+{
+	const size_t most_held =
+		MIN_OF((size_t)CLIENTS_HELD_MAX, descriptors_max() / 4 / MESSAGE_DESCRIPTORS_MAX);
+	Clients *clients = client->clients;
+
+	for (;;) {
+		bool many = clients->n_held >= most_held;
+		bool long_ = clients->held_bytes + weight > CLIENTS_HELD_BYTES_MAX;
+		Client *most = NULL;
+
+		if (!many && !long_)
+			return true;
+		for (Client *c = clients->first; c; c = c->next)
+			if (!most || (many ? c->n_held > most->n_held : c->held_bytes > most->held_bytes))
+				most = c;
+		if (many ? most->n_held <= client->n_held + 1
+			 : most->held_bytes <= client->held_bytes + weight)
+			return false;
+		held_drop_last(most);
+	}
+}
+
 static int held_add(Client *client, sd_bus_message *m, size_t weight)
 {
 	Clients *clients = client->clients;
 	ClientHeld *held;
 
 	if (client->n_held >= CLIENT_HELD_MAX || client->held_bytes + weight > CLIENT_HELD_BYTES_MAX ||
-	    clients->n_held >= CLIENTS_HELD_MAX || clients->held_bytes + weight > CLIENTS_HELD_BYTES_MAX)
+	    !held_make_room(client, weight))
 		return -ENOBUFS;
 	held = malloc(sizeof(*held));
 	if (!held)
@@ -154,7 +225,7 @@ static void client_remove(Client *client, const char *sentence)
 
 		(void)sd_bus_reply_method_errorf(m, CS_ERROR_NESTED_CALLER, "%s", sentence);
 	}
-	clients->gone(clients->userdata, client);
+	clients->events->gone(clients->userdata, client);
 	client->clients = NULL;
 	client_unref(client);
 }
@@ -232,6 +303,18 @@ static int read_credentials(sd_bus_message *m, Client *client, bool *ret_uid)
 	return 0;
 }
 
+static bool may_pin(const Client *client)
+{
+	const size_t most = descriptors_max() / 4;
+	size_t n = 0, of_user = 0;
+
+	for (const Client *c = client->clients->first; c; c = c->next) {
+		n += c->pidfd >= 0;
+		of_user += c->pidfd >= 0 && c->uid == client->uid;
+	}
+	return client->uid == 0 || (n < most && of_user < most / 2);
+}
+
 /*
  * Hold on to the process behind a pid that the bus told us: open it, then make sure that what was opened is
  * what connected. A pid that was used again by the same uid before the message came is not told apart.
@@ -243,6 +326,10 @@ static void client_pin(Client *client)
 
 	if (client->problem)
 		return;
+	if (!may_pin(client)) {
+		client->problem = "too many connections of callers are open; close some of yours";
+		return;
+	}
 	client->problem = "the calling process has ended";
 	client->pidfd = pidfd_of(client->pid);
 	if (client->pidfd < 0) {
@@ -260,6 +347,37 @@ static void client_pin(Client *client)
 	client->problem = NULL;
 }
 
+static bool must_wait(const Client *client)
+{
+	return client->clients->events->waits(client->clients->userdata, client);
+}
+
+static void client_release(Client *client)
+{
+	int r = 0;
+
+	/* In order, and before whatever comes after them: the library empties this queue before it reads on.
+	 */
+	while (client->held && r >= 0) {
+		_cleanup_message_ sd_bus_message *m = held_take(client);
+
+		r = sd_bus_enqueue_for_read(client->clients->bus, m);
+	}
+	if (r < 0) {
+		log_line("cannot continue messages of %s: %s", client->name, strerror(-r));
+		client_remove(client, "The service has no memory for the call; try again.");
+	}
+}
+
+void clients_release(Clients *clients)
+{
+	for (Client *c = clients->first, *next; c; c = next) {
+		next = c->next;
+		if (c->known && c->held && !must_wait(c))
+			client_release(c);
+	}
+}
+
 static int on_credentials(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
 {
 	Client *client = userdata;
@@ -274,19 +392,8 @@ static int on_credentials(sd_bus_message *reply, void *userdata, sd_bus_error *r
 	}
 	client_pin(client);
 	client->known = true;
-
-	/* In order, and before whatever comes after them: the library empties this queue before it reads on.
-	 */
-	r = 0;
-	while (client->held && r >= 0) {
-		_cleanup_message_ sd_bus_message *m = held_take(client);
-
-		r = sd_bus_enqueue_for_read(client->clients->bus, m);
-	}
-	if (r < 0) {
-		log_line("cannot continue messages of %s: %s", client->name, strerror(-r));
-		client_remove(client, "The service has no memory for the call; try again.");
-	}
+	if (!must_wait(client))
+		client_release(client);
 	return 0;
 }
 
@@ -346,7 +453,7 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 			"The message is too long. Launch may carry %u bytes of arguments "
 			"and environment in %u strings, other calls %u bytes in all.",
 			CS_REQUEST_BYTES_MAX, CS_REQUEST_STRINGS_MAX, CLIENT_MESSAGE_BYTES_MAX);
-	if (client && client->known)
+	if (client && client->known && !must_wait(client))
 		return 0;
 
 	r = 0;
@@ -355,10 +462,7 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	if (r >= 0)
 		r = held_add(client, m, (size_t)weight);
 	if (r == -ENOBUFS)
-		return sd_bus_reply_method_errorf(
-			m, CS_ERROR_LIMITS_EXCEEDED,
-			"Too many messages before the bus said who sends them; send the "
-			"first one alone.");
+		return refuse_held(m);
 	if (r < 0)
 		return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_NO_MEMORY,
 						  "The service cannot take the call: %s.", strerror(-r));
@@ -379,7 +483,7 @@ static int on_owner_changed(sd_bus_message *m, void *userdata, sd_bus_error *ret
 	return 0;
 }
 
-int clients_new(sd_bus *bus, ClientGoneFunction gone, void *userdata, Clients **ret)
+int clients_new(sd_bus *bus, const ClientEvents *events, void *userdata, Clients **ret)
 {
 	_cleanup_(clients_freep) Clients *clients = calloc(1, sizeof(*clients));
 	int r;
@@ -387,7 +491,7 @@ int clients_new(sd_bus *bus, ClientGoneFunction gone, void *userdata, Clients **
 	if (!clients)
 		return -ENOMEM;
 	clients->bus = sd_bus_ref(bus);
-	clients->gone = gone;
+	clients->events = events;
 	clients->userdata = userdata;
 	r = sd_bus_add_filter(bus, &clients->filter, on_message, clients);
 	if (r < 0)

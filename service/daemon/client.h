@@ -17,9 +17,11 @@
 #include "dbus/names.h"
 #include "dbus/wire.h"
 
-#define CLIENT_HELD_MAX 32u              /* messages of one unknown sender */
+/* Messages of one unknown sender; ours send one or two. */
+#define CLIENT_HELD_MAX 8u
 #define CLIENT_HELD_BYTES_MAX (6u << 20) /* their weight, see wire_weigh() */
-#define CLIENTS_HELD_MAX 512u            /* messages of all unknown senders */
+/* Messages of all unknown senders, fewer where the service may open few files: see client.c. */
+#define CLIENTS_HELD_MAX 512u
 #define CLIENTS_HELD_BYTES_MAX (32u << 20)
 /*
  * The weight of one message: of Launch, its bytes and strings and a frame; of any other, what an option or an
@@ -57,17 +59,23 @@ typedef struct Client {
 	struct Client *next;
 } Client;
 
-/* Called when a client has left the bus; it is freed with the last reference. */
-typedef void (*ClientGoneFunction)(void *userdata, Client *client);
+typedef struct ClientEvents {
+	/* A client has left the bus; it is freed with the last reference. */
+	void (*gone)(void *userdata, Client *client);
+	/* Must what a known client sends be held, until clients_release()? */
+	bool (*waits)(void *userdata, const Client *client);
+} ClientEvents;
 
 /* Installs filter and match on bus. Return: 0 or a negative errno. */
-int clients_new(sd_bus *bus, ClientGoneFunction gone, void *userdata, Clients **ret);
+int clients_new(sd_bus *bus, const ClientEvents *events, void *userdata, Clients **ret);
 Clients *clients_free(Clients *clients);
 DEFINE_CLEANUP(Clients, clients_free)
 
 /* For walks; NULL at the end. */
 Client *clients_first(Clients *clients);
-/* Does a message of anybody wait for its sender's credentials? */
+/* Hand on what is held of those who need not wait any longer. */
+void clients_release(Clients *clients);
+/* Does a message of anybody wait? */
 bool clients_hold(const Clients *clients);
 /* How many of this user have subscribed. */
 size_t clients_subscribed(const Clients *clients, uid_t uid);

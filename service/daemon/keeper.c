@@ -163,9 +163,8 @@ static void say_why(const Session *session, const char *text)
 		 shown ? shown : "no memory");
 }
 
-static void on_message(void *userdata, const LinkMessage *m)
+static void take_message(Keeper *keeper, const LinkMessage *m)
 {
-	Keeper *keeper = userdata;
 	Session *session = keeper->session;
 	unsigned changes = 0;
 
@@ -192,6 +191,21 @@ static void on_message(void *userdata, const LinkMessage *m)
 		return;
 	}
 	note(keeper, changes);
+}
+
+static void on_message(void *userdata, const LinkMessage *m)
+{
+	Keeper *keeper = userdata;
+	Session *session = keeper->session;
+
+	if (session->awaited && (m->kind == LINK_HELLO || m->kind == LINK_STATE)) {
+		unsigned changes = take_state(session, m);
+
+		session->awaited = false;
+		keeper->events->greeted(keeper->userdata, session);
+		keeper->changes |= changes;
+	}
+	take_message(keeper, m);
 }
 
 static int on_kill_time(sd_event_source *source, uint64_t usec, void *userdata)
@@ -247,8 +261,8 @@ static int on_process(sd_event_source *source, int fd, uint32_t revents, void *u
 	/* An adopted session is not our child. */
 	(void)waitid(P_PIDFD, (id_t)session->pidfd, &info, WEXITED | WNOHANG);
 
-	if (session->cgroup)
-		cgroups_end(keeper->cgroups, session->id);
+	if (session->group[0])
+		cgroups_end(keeper->cgroups, session->group);
 	r = run_dir_remove_session(session->id);
 	if (r < 0 && r != -ENOENT)
 		log_line("the directory of session %s cannot be removed: %s", session->id, strerror(-r));

@@ -26,6 +26,8 @@ typedef enum KeeperChange {
 } KeeperChange;
 
 typedef struct KeeperEvents {
+	/* The first words of a session that was awaited (registry.h). */
+	void (*greeted)(void *userdata, Session *session);
 	void (*changed)(void *userdata, Session *session, unsigned changes);
 	void (*started)(void *userdata, Session *session);
 	/* error and text are the session's own words: not checked yet. */

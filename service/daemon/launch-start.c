@@ -22,7 +22,8 @@ typedef struct Making {
 	Manager *manager;
 	Launch *launch;
 	char id[CS_ID_LENGTH + 1];
-	bool directory, cgroup;
+	char group[CS_ID_LENGTH + 1];
+	bool directory;
 	int link_fd, request_fd, lifeline_fd, guard_fd, cgroup_fd;
 	gid_t gid;
 	gid_t *groups;
@@ -39,8 +40,8 @@ static void making_done(Making *making)
 	close_fd(making->lifeline_fd);
 	close_fd(making->cgroup_fd);
 	free(making->groups);
-	if (making->cgroup)
-		cgroups_end(making->manager->cgroups, making->id);
+	if (making->group[0])
+		cgroups_end(making->manager->cgroups, making->group);
 	if (making->directory)
 		(void)run_dir_remove_session(making->id);
 }
@@ -167,11 +168,12 @@ static int make_directory(Making *making, char **ret_problem)
 
 static int make_cgroup(Making *making)
 {
-	int fd = cgroups_make(making->manager->cgroups, making->id);
+	int fd = cgroups_make(making->manager->cgroups, making->group);
 
 	if (fd >= 0) {
 		making->cgroup_fd = fd;
-		making->cgroup = true;
+		/* Before anything is in it, so that it is found whenever the service is killed. */
+		return run_dir_write_group(making->id, making->group);
 	} else if (fd != -EOPNOTSUPP) {
 		log_line("session %s gets no control group: %s", making->id, strerror(-fd));
 	}
@@ -371,7 +373,7 @@ static int start(Making *making, char **ret_problem)
 				 making->user.uid, launch->request.cwd, making->started_usec, &session);
 	if (r < 0)
 		return r;
-	session->cgroup = making->cgroup;
+	memcpy(session->group, making->group, sizeof(session->group));
 	r = spawn_child(making, &session->pid, &session->pidfd, ret_problem);
 	if (r >= 0) {
 		r = keeper_new(manager->event, manager->cgroups, session, &manager_keeper_events, manager);
@@ -387,7 +389,8 @@ static int start(Making *making, char **ret_problem)
 	}
 
 	/* The keeper clears up from here on, whatever happens. */
-	making->directory = making->cgroup = false;
+	making->directory = false;
+	making->group[0] = '\0';
 	launch->session = session;
 	r = write_record(session);
 	if (r >= 0)
@@ -423,7 +426,7 @@ void launch_start(Launch *launch)
 			      problem ? problem : strerror(-r));
 		return;
 	}
-	/* What was handed on is the session's now; the message itself stays for its answer. */
-	launch_request_done(&launch->request);
+	/* What was handed on is the session's now. */
+	launch_forget_request(launch);
 	signals_session(&launch->manager->signals, launch->session, true);
 }

@@ -12,8 +12,9 @@
 struct Launch {
 	Manager *manager;
 	Client *client;
-	sd_bus_message *call;
+	sd_bus_message *call; /* kept for its answer alone */
 	LaunchRequest request;
+	size_t weight; /* of request, see wire_weigh(); 0 when it is no longer held */
 	Config config;
 	CallerFacts facts;
 	const Profile *profile;
@@ -36,6 +37,8 @@ struct Launch {
 /* Spawn the session. Answers the call and frees the launch when that fails. */
 void launch_start(Launch *launch);
 
+/* Free what was asked for: bytes, descriptors, configuration. */
+void launch_forget_request(Launch *launch);
 /* Answer with an error (never empty) and free. */
 void launch_refuse(Launch *launch, const char *error, const char *sentence);
 void launch_free(Launch *launch);

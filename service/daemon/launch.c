@@ -13,18 +13,42 @@
  */
 #include "service/daemon/launch.h"
 
+#include <malloc.h>
+
 #include "dbus/errors.h"
 #include "dbus/names.h"
 #include "dbus/wire.h"
+#include "service/daemon/call.h"
 #include "service/daemon/config-file.h"
 #include "service/daemon/launch-start.h"
 #include "service/daemon/log.h"
 #include "service/plan/profile.h"
 
 #define SENTENCE_MAX 2048u
+/* So much was asked for since memory was last given back that it is worth the time. */
+#define TRIM_BYTES (1u << 20)
+
+void launch_forget_request(Launch *launch)
+{
+	launch_request_done(&launch->request);
+	config_done(&launch->config);
+	launch->config = CONFIG_INIT;
+	launch->weight = 0;
+}
+
+/* Freed memory in small pieces stays with the process unless it is asked to return it (malloc_trim(3)). */
+static void give_back(Manager *manager)
+{
+	if (manager->launches || manager->untrimmed < TRIM_BYTES)
+		return;
+	manager->untrimmed = 0;
+	(void)malloc_trim(0);
+}
 
 void launch_free(Launch *launch)
 {
+	Manager *manager = launch->manager;
+
 	for (Launch **l = &launch->manager->launches; *l; l = &(*l)->next)
 		if (*l == launch) {
 			*l = launch->next;
@@ -37,10 +61,10 @@ void launch_free(Launch *launch)
 	close_fd(launch->lifeline_fd);
 	client_unref(launch->client);
 	sd_bus_message_unref(launch->call);
-	launch_request_done(&launch->request);
-	config_done(&launch->config);
+	launch_forget_request(launch);
 	caller_facts_done(&launch->facts);
 	free(launch);
+	give_back(manager);
 }
 
 void launch_refuse(Launch *launch, const char *error, const char *sentence)
@@ -120,14 +144,43 @@ static int check_terminal(const Launch *launch, sd_bus_error *reterr)
 	return -EINVAL;
 }
 
+/* Pidfd, link, lifeline and pipe of each launch, or what it was given; the first two of each session. */
+static int check_descriptors(const Launch *launch, size_t n_launches, sd_bus_error *reterr)
+{
+	size_t n = n_launches * 4 + registry_count(launch->manager->registry) * 2;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || n <= files.rlim_cur / 8 * 3)
+		return 0;
+	sd_bus_error_setf(
+		reterr, CS_ERROR_LIMITS_EXCEEDED,
+		"The service may open %llu files, which is not enough for more sessions; raise the limit "
+		"that it starts with (LimitNOFILE).",
+		(unsigned long long)files.rlim_cur);
+	return -EBUSY;
+}
+
 static int check_pending(const Launch *launch, sd_bus_error *reterr)
 {
-	size_t n = 0, of_user = 0;
+	size_t n = 0, of_user = 0, weight = 0, weight_of_user = 0;
 
-	for (const Launch *l = launch->manager->launches; l; l = l->next, n++)
-		of_user += l->client->uid == launch->client->uid;
+	for (const Launch *l = launch->manager->launches; l; l = l->next, n++) {
+		bool same = l->client->uid == launch->client->uid;
+
+		of_user += same;
+		weight += l->weight;
+		weight_of_user += same ? l->weight : 0;
+	}
+	if (weight > LAUNCHES_BYTES_MAX || weight_of_user > LAUNCHES_BYTES_OF_USER_MAX) {
+		sd_bus_error_setf(
+			reterr, CS_ERROR_LIMITS_EXCEEDED,
+			"Launches with long arguments or environments wait already, and together they "
+			"may have %u MiB; try again later.",
+			LAUNCHES_BYTES_OF_USER_MAX >> 20);
+		return -EBUSY;
+	}
 	if (n <= LAUNCHES_MAX && of_user <= LAUNCHES_OF_USER_MAX)
-		return 0;
+		return check_descriptors(launch, n, reterr);
 	sd_bus_error_setf(reterr, CS_ERROR_LIMITS_EXCEEDED,
 			  "%zu launches of yours are under way, and %u may be; try again later.", of_user - 1,
 			  LAUNCHES_OF_USER_MAX);
@@ -260,6 +313,7 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 		 sd_bus_error *reterr)
 {
 	Launch *launch = calloc(1, sizeof(*launch));
+	ssize_t weight;
 	int r;
 
 	if (!launch)
@@ -267,7 +321,6 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 	*launch = (Launch){
 		.manager = manager,
 		.client = client_ref(client),
-		.call = sd_bus_message_ref(call),
 		.request = LAUNCH_REQUEST_INIT,
 		.config = CONFIG_INIT,
 		.listening_fd = FD_NONE,
@@ -276,7 +329,13 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 	};
 	manager->launches = launch;
 
-	r = check_caller(launch, reterr);
+	weight = wire_weigh(call, CLIENT_LAUNCH_BYTES_MAX);
+	r = weight < 0 ? (int)weight : call_keep(call, &launch->call);
+	if (r >= 0) {
+		launch->weight = (size_t)weight;
+		manager->untrimmed += launch->weight;
+		r = check_caller(launch, reterr);
+	}
 	if (r >= 0)
 		r = launch_request_read(call, &launch->request, reterr);
 	if (r >= 0)

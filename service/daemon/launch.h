@@ -11,6 +11,9 @@
 /* Requests between their message and their answer. */
 #define LAUNCHES_MAX 512u
 #define LAUNCHES_OF_USER_MAX 64u
+/* What they may ask for together (CLIENT_LAUNCH_BYTES_MAX is what one may), until they are handed on. */
+#define LAUNCHES_BYTES_MAX (64u << 20)
+#define LAUNCHES_BYTES_OF_USER_MAX (16u << 20)
 
 /* Return: 1 when the answer comes later, or a negative errno with *reterr: nothing was started then. */
 int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const char *action,

@@ -11,10 +11,32 @@
 
 /* D-Bus specification, "Well-known Message Bus Instances"; never from the environment. */
 #define BUS_ADDRESS "unix:path=/run/dbus/system_bus_socket"
+/* As many as systemd lets a service have that asks for many. */
+#define DESCRIPTORS_MIN 65536u
+
+/*
+ * Callers pass descriptors, and a message whose descriptors find no room would cost us the bus. Children get
+ * their callers' limits.
+ */
+static void raise_descriptors(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	if (files.rlim_max < DESCRIPTORS_MIN) {
+		const struct rlimit more = { DESCRIPTORS_MIN, DESCRIPTORS_MIN };
+
+		/* Needs CAP_SYS_RESOURCE, which root in a container may not have. */
+		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+			return;
+	}
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
 
 static int prepare_process(void)
 {
-	struct rlimit files;
 	sigset_t mask;
 	int fd;
 
@@ -31,11 +53,7 @@ static int prepare_process(void)
 	if (chdir("/") < 0)
 		return -errno;
 	signal(SIGPIPE, SIG_IGN);
-	/* Callers pass descriptors, and a message whose descriptors find no room would cost us the bus. */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
+	raise_descriptors();
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGINT);

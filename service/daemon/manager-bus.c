@@ -186,6 +186,7 @@ static int on_subscribe(Manager *manager, Client *client, sd_bus_message *m, con
 					 "%u connections of yours have subscribed already; close one.",
 					 SUBSCRIBERS_OF_USER_MAX);
 	client->subscribed = true;
+	manager_subscribers_changed(manager);
 	return sd_bus_reply_method_return(m, NULL);
 }
 
@@ -193,6 +194,7 @@ static int on_unsubscribe(Manager *manager, Client *client, sd_bus_message *m, c
 			  sd_bus_error *reterr)
 {
 	client->subscribed = false;
+	manager_subscribers_changed(manager);
 	return sd_bus_reply_method_return(m, NULL);
 }
 

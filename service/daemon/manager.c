@@ -12,6 +12,7 @@
 #include "dbus/names.h"
 #include "dbus/wire.h"
 #include "service/daemon/adopt.h"
+#include "service/daemon/call.h"
 #include "service/daemon/launch.h"
 #include "service/daemon/log.h"
 #include "service/daemon/manager-bus.h"
@@ -107,15 +108,16 @@ int manager_stop(Manager *manager, Client *client, sd_bus_message *call, const c
 	*stop = (Stop){
 		.manager = manager,
 		.client = client_ref(client),
-		.call = sd_bus_message_ref(call),
 		.grace_usec = grace_usec,
 		.next = manager->stops,
 	};
 	memcpy(stop->id, session->id, sizeof(stop->id));
 	manager->stops = stop;
 
-	r = 1;
-	if (!session_visible(session, client->uid))
+	r = call_keep(call, &stop->call);
+	if (r >= 0)
+		r = 1;
+	if (r >= 0 && !session_visible(session, client->uid))
 		r = auth_ask(manager->auth, client, call, action, NULL, on_stop_decided, stop, &stop->query);
 	if (r < 0) {
 		stop_free(stop);
@@ -166,25 +168,60 @@ static void on_session_ended(void *userdata, Session *session)
 		stop_free(stop);
 	}
 	session_free(session);
+	clients_release(manager->clients);
+}
+
+static void on_session_greeted(void *userdata, Session *session)
+{
+	Manager *manager = userdata;
+
+	clients_release(manager->clients);
 }
 
 const KeeperEvents manager_keeper_events = {
+	.greeted = on_session_greeted,
 	.changed = on_session_changed,
 	.started = on_session_started,
 	.failed = on_session_failed,
 	.ended = on_session_ended,
 };
 
+void manager_subscribers_changed(Manager *manager)
+{
+	bool any = false;
+
+	for (Client *c = clients_first(manager->clients); c && !any; c = c->next)
+		any = c->known && c->subscribed;
+	config_watch_set(manager->config_watch, any);
+}
+
 static void on_client_gone(void *userdata, Client *client)
 {
 	Manager *manager = userdata;
 
+	if (client->subscribed)
+		manager_subscribers_changed(manager);
 	launch_client_gone(manager, client);
 	for (Stop *stop = manager->stops, *next; stop; stop = next) {
 		next = stop->next;
 		if (stop->client == client)
 			stop_free(stop);
 	}
+}
+
+static bool must_wait(void *userdata, const Client *client)
+{
+	return adopt_awaits(userdata, client);
+}
+
+static void on_config_changed(void *userdata, bool policy, bool allow_ip)
+{
+	Manager *manager = userdata;
+
+	if (policy)
+		signals_manager(&manager->signals, CS_SIGNAL_POLICY_CHANGED);
+	if (allow_ip)
+		signals_manager(&manager->signals, CS_SIGNAL_ALLOW_IP_CHANGED);
 }
 
 static bool manager_busy(const Manager *manager)
@@ -306,12 +343,17 @@ int manager_run(Manager *manager)
 	return sd_bus_request_name_async(manager->bus, NULL, CS_BUS_NAME, 0, on_named, manager);
 }
 
+static const ClientEvents client_events = { .gone = on_client_gone, .waits = must_wait };
+
 static int manager_attach(Manager *manager)
 {
 	sd_event *event = manager->event;
 	int r;
 
-	r = clients_new(manager->bus, on_client_gone, manager, &manager->clients);
+	r = clients_new(manager->bus, &client_events, manager, &manager->clients);
+	if (r >= 0)
+		r = config_watch_new(event, CS_CONFIG_PATH, on_config_changed, manager,
+				     &manager->config_watch);
 	if (r >= 0)
 		r = auth_new(manager->bus, &manager->auth);
 	if (r >= 0)
@@ -366,6 +408,7 @@ Manager *manager_free(Manager *manager)
 	while (manager->stops)
 		stop_refuse(manager->stops, CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again.");
 	clients_free(manager->clients);
+	config_watch_free(manager->config_watch);
 	auth_free(manager->auth);
 	for (Session *s = manager->registry ? registry_first(manager->registry) : NULL; s; s = s->next)
 		keeper_free(s->keeper);
@@ -375,6 +418,7 @@ Manager *manager_free(Manager *manager)
 	sd_event_source_disable_unref(manager->idle);
 	sd_event_source_disable_unref(manager->after);
 	sd_event_source_disable_unref(manager->late);
+	sd_event_source_disable_unref(manager->settling);
 	sd_event_source_disable_unref(manager->terminate);
 	sd_event_source_disable_unref(manager->interrupt);
 	sd_bus_unref(manager->bus);

@@ -10,6 +10,7 @@
 #include "service/daemon/auth.h"
 #include "service/daemon/cgroup.h"
 #include "service/daemon/client.h"
+#include "service/daemon/config-watch.h"
 #include "service/daemon/keeper.h"
 #include "service/daemon/registry.h"
 #include "service/daemon/signals.h"
@@ -32,9 +33,12 @@ typedef struct Manager {
 	Signals signals;
 	Launch *launches; /* not answered yet */
 	Stop *stops;      /* likewise */
+	size_t untrimmed; /* bytes that launches asked for since memory was given back */
 	bool stopping;    /* the service ends; nothing new begins */
 	bool named;       /* it has its name and is at work */
 	sd_event_source *idle, *after, *late, *terminate, *interrupt;
+	sd_event_source *settling; /* sessions were taken over, and some have not said how they are */
+	ConfigWatch *config_watch;
 } Manager;
 
 /* bus is attached to event and started. Return: 0 or a negative errno. */
@@ -47,6 +51,9 @@ DEFINE_CLEANUP(Manager, manager_free)
 int manager_run(Manager *manager);
 /* Somebody wants something: the time of idleness begins anew. */
 void manager_touch(Manager *manager);
+
+/* Somebody has subscribed, or does no longer. */
+void manager_subscribers_changed(Manager *manager);
 
 /* The keeper's events of every session, for launch and adopt. */
 extern const KeeperEvents manager_keeper_events;

@@ -29,7 +29,9 @@ typedef struct Session {
 	/* Its process, `session` */
 	pid_t pid;
 	int pidfd;
-	bool cgroup;
+	/* Its control group's name, empty for none. Everybody reads it in /proc, so it is not the id. */
+	char group[CS_ID_LENGTH + 1];
+	bool awaited; /* taken over, and has not said yet how it is */
 
 	struct Keeper *keeper; /* what watches and ends it */
 	struct Session *next;

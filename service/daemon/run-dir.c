@@ -180,12 +180,16 @@ int run_dir_make_session(const char *id)
 	return 0;
 }
 
-static int link_address(const char *id, struct sockaddr_un *ret, socklen_t *ret_size)
+/*
+ * The address goes through the directory's descriptor: the kernel shows it to everybody, as it was given
+ * (proc_net(5), unix), and an id is its user's business.
+ */
+static int link_address(int directory_fd, struct sockaddr_un *ret, socklen_t *ret_size)
 {
 	int n;
 
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	n = snprintf(ret->sun_path, sizeof(ret->sun_path), CS_SESSIONS_DIR "/%s/" RUN_DIR_LINK, id);
+	n = snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/" RUN_DIR_LINK, directory_fd);
 	if (n < 0 || (size_t)n >= sizeof(ret->sun_path))
 		return -ENAMETOOLONG;
 	*ret_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n + 1);
@@ -194,13 +198,15 @@ static int link_address(const char *id, struct sockaddr_un *ret, socklen_t *ret_
 
 int run_dir_bind_link(const char *id)
 {
-	_cleanup_close_ int fd = FD_NONE;
+	_cleanup_close_ int directory_fd = session_directory_open(id), fd = FD_NONE;
 	struct sockaddr_un address;
 	socklen_t size;
 	mode_t before;
 	int r;
 
-	r = link_address(id, &address, &size);
+	if (directory_fd < 0)
+		return directory_fd;
+	r = link_address(directory_fd, &address, &size);
 	if (r < 0)
 		return r;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -215,12 +221,14 @@ int run_dir_bind_link(const char *id)
 
 int run_dir_connect_link(const char *id)
 {
-	_cleanup_close_ int fd = FD_NONE;
+	_cleanup_close_ int directory_fd = session_directory_open(id), fd = FD_NONE;
 	struct sockaddr_un address;
 	socklen_t size;
 	int r;
 
-	r = link_address(id, &address, &size);
+	if (directory_fd < 0)
+		return directory_fd;
+	r = link_address(directory_fd, &address, &size);
 	if (r < 0)
 		return r;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -229,6 +237,35 @@ int run_dir_connect_link(const char *id)
 	if (connect(fd, (struct sockaddr *)&address, size) < 0)
 		return -errno;
 	return TAKE_FD(fd);
+}
+
+int run_dir_write_group(const char *id, const char *name)
+{
+	_cleanup_close_ int directory_fd = session_directory_open(id);
+
+	if (directory_fd < 0)
+		return directory_fd;
+	return symlinkat(name, directory_fd, RUN_DIR_GROUP) < 0 ? -errno : 0;
+}
+
+int run_dir_read_group(const char *id, char ret_name[static CS_ID_LENGTH + 1])
+{
+	_cleanup_close_ int directory_fd = session_directory_open(id);
+	char name[CS_ID_LENGTH + 1];
+	ssize_t n;
+
+	if (directory_fd < 0)
+		return directory_fd;
+	n = readlinkat(directory_fd, RUN_DIR_GROUP, name, sizeof(name));
+	if (n < 0)
+		return -errno;
+	if ((size_t)n != CS_ID_LENGTH)
+		return -EBADMSG;
+	name[n] = '\0';
+	if (!session_id_valid(name))
+		return -EBADMSG;
+	memcpy(ret_name, name, sizeof(name));
+	return 0;
 }
 
 static int write_all(int fd, const uint8_t *data, size_t size)
@@ -308,7 +345,8 @@ int run_dir_read_record(const char *id, Record *ret)
 
 int run_dir_remove_session(const char *id)
 {
-	static const char *const files[] = { RUN_DIR_LINK, RUN_DIR_RECORD, RUN_DIR_RECORD ".new" };
+	static const char *const files[] = { RUN_DIR_LINK, RUN_DIR_GROUP, RUN_DIR_RECORD,
+					     RUN_DIR_RECORD ".new" };
 	_cleanup_close_ int sessions_fd = FD_NONE, fd = FD_NONE;
 
 	sessions_fd = directory_open(CS_SESSIONS_DIR);

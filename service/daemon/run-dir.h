@@ -11,9 +11,10 @@
 #include "dbus/base.h"
 #include "service/daemon/record.h"
 
-/* The socket's and the record's names in a session's directory. */
+/* The names of the socket, the record and the control group's name in a session's directory. */
 #define RUN_DIR_LINK "link"
 #define RUN_DIR_RECORD "record"
+#define RUN_DIR_GROUP "group" /* a link: made at once with what it says */
 
 /*
  * Make CS_RUN_DIR (0755), CS_SESSIONS_DIR (0711) and CS_RUN_DIR/users (0711), root's. Return: 0, or a
@@ -36,12 +37,16 @@ int run_dir_make_temp(uid_t uid, gid_t gid, char **ret_problem);
 /* Make the directory of a session (root's, 0711). Return: 0, or -EEXIST and other negative errnos. */
 int run_dir_make_session(const char *id);
 /*
- * Bind a SOCK_SEQPACKET socket (root's, 0600) in it; nobody listens yet. Return: its descriptor, or a
- * negative errno.
+ * Bind a SOCK_SEQPACKET socket (root's, 0600) in it, by an address without the id; nobody listens yet.
+ * Return: its descriptor, or a negative errno.
  */
 int run_dir_bind_link(const char *id);
 /* Connect to it without waiting. Return: a descriptor; -ECONNREFUSED when nobody listens; -ENOENT; others. */
 int run_dir_connect_link(const char *id);
+/* Write down the name of its control group. Return: 0 or a negative errno. */
+int run_dir_write_group(const char *id, const char *name);
+/* Return: 0, -ENOENT for a session without one, -EBADMSG and other negative errnos. */
+int run_dir_read_group(const char *id, char ret_name[static CS_ID_LENGTH + 1]);
 /* Write the record, whole or not at all. Return: 0 or a negative errno. */
 int run_dir_write_record(const char *id, const Record *record);
 /*

@@ -50,8 +50,8 @@ static int append_posture(const Session *session, sd_bus_message *m)
 	if (own > 0)
 		memcpy(cells, session->posture.cells, own * sizeof(*cells));
 	cells[own] = "cgroup";
-	cells[own + 1] = session->cgroup ? "group" : "none";
-	cells[own + 2] = session->cgroup
+	cells[own + 1] = session->group[0] ? "group" : "none";
+	cells[own + 2] = session->group[0]
 				 ? "whatever is left ends with the session; no limits"
 				 : "no cgroup2 hierarchy can be written: the pid namespace ends the agent";
 	return wire_append_table(m, 3, cells, session->posture.n_rows + 1, SESSION_TEXT_MAX);

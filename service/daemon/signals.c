@@ -124,3 +124,16 @@ void signals_session_changed(const Signals *signals, const Session *session, uns
 		send(signals, client, state, r);
 	}
 }
+
+void signals_manager(const Signals *signals, const char *name)
+{
+	for (Client *client = clients_first(signals->clients); client; client = client->next) {
+		_cleanup_message_ sd_bus_message *m = NULL;
+		int r;
+
+		if (!client->known || !client->subscribed)
+			continue;
+		r = sd_bus_message_new_signal(signals->bus, &m, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, name);
+		send(signals, client, m, r);
+	}
+}

@@ -23,5 +23,8 @@ void signals_session(const Signals *signals, const Session *session, bool added)
 /* PropertiesChanged, with StateChanged when the state or the exit status is among them (KeeperChange). */
 void signals_session_changed(const Signals *signals, const Session *session, unsigned changes);
 
+/* One of the manager's signals without arguments, to everybody who subscribed. */
+void signals_manager(const Signals *signals, const char *name);
+
 /* How many sessions this uid may see. */
 uint32_t signals_count_visible(const Signals *signals, uid_t uid);

@@ -5,10 +5,12 @@
  *  2. descriptors, before the caller's limit of them holds; everything that service/link/spawn.h does not
  * name is closed by number;
  *  3. limits, while a hard limit may still rise;
- *  4. groups before gid before uid, since each needs the power that the next one drops; then it is read back;
- *  5. the keyring after the uid, so that it is the caller's; without it the session would hold root's;
- *  6. what may make us wait for the caller's own file systems, when we are the caller.
- * From 4 on the child cannot be traced by its user, who shares its uid: the kernel made it undumpable with
+ *  4. the bounding set, which takes root's power too: what the caller can never have, its session cannot;
+ *  5. groups before gid before uid, since each needs the power that the next one drops; then it is read back;
+ *  6. the keyring after the uid, so that it is the caller's; without it the session would hold root's;
+ *  7. what may make us wait for the caller's own file systems, when we are the caller;
+ *  8. no new privileges: from execve(2) on its user may trace it and make it execute a set-uid program.
+ * From 5 on the child cannot be traced by its user, who shares its uid: the kernel made it undumpable with
  * the change (ptrace(2)), and execve(2) replaces all that it holds of the service.
  */
 #include "service/daemon/spawn.h"
@@ -19,6 +21,7 @@
 #include <linux/magic.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -123,6 +126,18 @@ static int set_limits(const CallerFacts *facts)
 		limit.rlim_max = MIN_OF(limit.rlim_max, own.rlim_max);
 		limit.rlim_cur = MIN_OF(limit.rlim_cur, limit.rlim_max);
 		if (setrlimit((__rlimit_resource_t)i, &limit) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+/* capabilities(7): the numbers end where reading the set does. */
+static int set_bounding_set(const CallerFacts *facts)
+{
+	for (unsigned long n = 0; n < 64 && prctl(PR_CAPBSET_READ, n, 0, 0, 0) >= 0; n++) {
+		if (facts->bounding_set & UINT64_C(1) << n || prctl(PR_CAPBSET_READ, n, 0, 0, 0) == 0)
+			continue;
+		if (prctl(PR_CAPBSET_DROP, n, 0, 0, 0) < 0)
 			return -errno;
 	}
 	return 0;
@@ -255,7 +270,9 @@ _noreturn_ static void child_run(const SpawnPlan *plan, int pipe_fd)
 	r = set_limits(plan->facts);
 	if (r < 0)
 		child_fail(pipe_fd, SPAWN_STAGE_LIMITS, -r);
-	r = set_identity(plan);
+	r = set_bounding_set(plan->facts);
+	if (r >= 0)
+		r = set_identity(plan);
 	if (r < 0)
 		child_fail(pipe_fd, SPAWN_STAGE_IDENTITY, -r);
 	r = new_keyring();
@@ -265,6 +282,8 @@ _noreturn_ static void child_run(const SpawnPlan *plan, int pipe_fd)
 	r = find_kernel_file(plan->request);
 	if (r >= 0)
 		child_fail(pipe_fd, SPAWN_STAGE_DESCRIPTOR, r);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_IDENTITY, errno);
 	execve(plan->program, argv, environment);
 	child_fail(pipe_fd, SPAWN_STAGE_EXECUTE, errno);
 }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The interfaces as their users see them."""
 
+import signal
 import xml.etree.ElementTree as ElementTree
 
+import raw
 from fixture import *  # noqa: F403
-from fixture import OTHER, USER, case, refused
+from fixture import OTHER, USER, Actor, case, nothing_left, refused, service
 
 STANDARD = ("org.freedesktop.DBus.Peer", "org.freedesktop.DBus.Introspectable", PROPERTIES)
 
@@ -173,9 +175,9 @@ def busctl_works(machine, watch):
 def a_burst_keeps_its_order(machine, watch):
     """What a new caller sends before the bus says who it is, is answered, and in order."""
     for _ in range(5):
-        done = subprocess.run([watch, "burst", "30"], user=USER, group=USER, extra_groups=[], check=True,
+        done = subprocess.run([watch, "burst", "8"], user=USER, group=USER, extra_groups=[], check=True,
                               stdout=subprocess.PIPE, text=True, timeout=30)
-        assert done.stdout == "".join(f"{i} ok\n" for i in range(30)), done.stdout
+        assert done.stdout == "".join(f"{i} ok\n" for i in range(8)), done.stdout
     done = subprocess.run([watch, "burst", "120"], user=USER, group=USER, extra_groups=[], check=True,
                           stdout=subprocess.PIPE, text=True, timeout=30)
     assert len(done.stdout.splitlines()) == 120, done.stdout
@@ -190,3 +192,74 @@ def long_messages_are_not_kept(machine, watch):
         refused("LimitsExceeded", "too long", user.manager, "StopSession", "sa{sv}", "x" * 4000000, {})
         refused("LimitsExceeded", "too long", user.launch, *[b""] * 500000)
         refused("LimitsExceeded", "too long", user.launch, b"x" * 3300000, fresh=True)
+
+
+def answer_of_first(kept):
+    error, _ = kept[0].answer(2)
+    return error.encode() or b"fine"
+
+
+@case
+def who_holds_most_makes_room(machine, watch):
+    """Messages of senders that are not known yet share a table: hundreds of one user's do not fill it for others."""
+    with Caller(USER) as user:
+        user.manager("ListSessions")
+        pid = service()
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with Actor(USER, raw.first_calls, 120, 8).done(), \
+                    Actor(OTHER, raw.first_calls, 1, 1, then=answer_of_first).done() as other:
+                os.kill(pid, signal.SIGCONT)
+                answer = other.then()
+                assert answer == b"fine", answer
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert service() == pid
+
+
+def replace_configuration(text):
+    with open("/etc/claude-sandbox.conf.new", "w", encoding="utf-8") as f:
+        f.write(text)
+    os.rename("/etc/claude-sandbox.conf.new", "/etc/claude-sandbox.conf")
+
+
+@case
+def changes_of_the_configuration_are_told(machine, watch):
+    """PolicyChanged and AllowIpChanged come when the file says something else, and only then, to who subscribed."""
+    watcher, silent = Watch(watch, OTHER), Watch(watch, OTHER, subscribe=False)
+    with Caller(OTHER) as other:
+        for text, wanted in (
+                ("# words alone\n", []),
+                ("no-forge\n", ["PolicyChanged"]),
+                ("no-forge\nallow-ip = 10.9.8.7 # printer\n", ["PolicyChanged", "AllowIpChanged"]),
+                ("no-forge\nallow-ip = 10.9.8.7 # scanner\n", ["AllowIpChanged"]),
+                ("no-forge\nallow-ip = 10.9.8.7 # scanner\n# the end\n", []),
+                ("no-forge\n# more\nallow-ip = 10.9.8.7 # scanner\n", ["PolicyChanged"]),
+                ("no-forge\nallow-ip = 10.9.8.6 # scanner\n", ["PolicyChanged", "AllowIpChanged"]),
+                ("nonsense\n", ["PolicyChanged", "AllowIpChanged"]),
+                (None, ["PolicyChanged", "AllowIpChanged"])):
+            if text is None:
+                machine.unconfigure()
+            else:
+                replace_configuration(text)
+            with open("/etc/claude-sandbox.other", "w", encoding="utf-8"):
+                pass
+            # what is told of a session comes after what its launch has found
+            if text == "nonsense\n":
+                watcher.expect("AllowIpChanged")
+            else:
+                other.launch(b"exit")
+                watcher.expect("SessionRemoved")
+            found = [line.split()[0] for line in watcher.take()]
+            found = [name for name in found if name in ("PolicyChanged", "AllowIpChanged")]
+            assert found == wanted, (text, found, wanted)
+        machine.configure("no-forge\n")
+        watcher.expect("PolicyChanged")
+        nothing_left(other)
+        assert not [line for line in silent.close() if "PolicyChanged" in line or "AllowIpChanged" in line]
+        watcher.close()
+        wait_for(lambda: not watches_files(service()), "the end of the watch with its last subscriber")
+
+
+def watches_files(pid):
+    return [fd for fd in os.listdir(f"/proc/{pid}/fd") if "inotify" in os.readlink(f"/proc/{pid}/fd/{fd}")]

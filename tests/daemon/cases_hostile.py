@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Sessions that their user has bent, and callers that leave."""
 
+import resource
 import signal
 
+import raw
 from fixture import *  # noqa: F403
-from fixture import USER, case, nothing_left, refused
+from fixture import OTHER, USER, Actor, case, nothing_left, refused, service
 
 
 @case
@@ -104,17 +106,197 @@ def what_a_session_leaves_running(machine, watch):
         session, path, _ = user.launch(b"leave-child")
         if not any(row[:2] == ["cgroup", "group"] for row in user.get(path, SESSION, "Posture")):
             raise AssertionError("no cgroup2 hierarchy can be written here")
-        child = wait_for(lambda: processes("left-behind"), "the child")
+        child, = wait_for(lambda: processes("left-behind"), "the child")
+        group = group_of(child)
+        assert os.path.isdir(group), group
         user.manager("StopSession", "sa{sv}", session, {})
         wait_for(lambda: not processes("left-behind"), f"the end of {child}")
-        wait_for(lambda: not find_group(session), "the removal of the group")
+        wait_for(lambda: not os.path.exists(group), "the removal of the group")
 
 
-def find_group(session):
-    for top, directories, _ in os.walk("/sys/fs/cgroup"):
-        if session in directories:
-            return os.path.join(top, session)
-    return None
+def group_of(pid):
+    with open(f"/proc/{pid}/cgroup", encoding="utf-8") as f:
+        return cgroup2() + [line.strip()[3:] for line in f if line.startswith("0::")][0]
+
+
+def anybody_reads(uid):
+    """What the machine shows to every user of the others' sessions."""
+    text = ""
+    for path in ["/proc/net/unix"] + [f"/proc/{pid}/{name}" for pid in processes("session") + processes("claude-sandboxd")
+                                      for name in ("cgroup", "cmdline", "mountinfo", "environ")]:
+        text += subprocess.run(["/bin/cat", path], user=uid, group=uid, extra_groups=[], check=False,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode(errors="replace")
+    for top, _, _ in os.walk(cgroup2()):
+        text += top + "\n"
+    return text
+
+
+@case
+def ids_are_not_shown(machine, watch):
+    """No id stands where every user of the machine can read it: sockets, control groups, command lines."""
+    with Caller(USER) as user:
+        session, _, _ = user.launch(b"run")
+        text = anybody_reads(OTHER)
+        assert "0::/" in text and "/link" in text, text
+        assert session not in text, [line for line in text.splitlines() if session in line]
+        end_service()
+        assert [s[0] for s in user.manager("ListSessions")] == [session]
+        assert session not in anybody_reads(OTHER)
+
+
+def open_files(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def stops(session, n, n_fds):
+    """Calls that wait, each with descriptors that nobody asked for; all have been taken when this returns."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    kept = []
+    for _ in range(0, n, 4):
+        kept.append(raw.Connection())
+        for _ in range(4):
+            kept[-1].stop(session, [null] * n_fds)
+        kept[-1].call(raw.SERVICE, "ListSessions")
+    for connection in kept:
+        error, answer = connection.answer(connection.serial)
+        assert not error and session.encode() in answer, (error, answer)
+    return kept
+
+
+@case
+def descriptors_that_nobody_asked_for(machine, watch):
+    """What is attached to a call goes with its reading, however long the call waits."""
+    with Caller(USER) as user, Caller(OTHER) as other:
+        session, _, _ = user.launch(b"stubborn")
+        other.manager("ListSessions")
+        pid = service()
+        with open(f"/proc/{pid}/limits", encoding="utf-8") as f:
+            soft, hard = [line.split()[3:5] for line in f if line.startswith("Max open files")][0]
+        # CAP_SYS_RESOURCE, without which none can be raised
+        assert soft == hard and (int(hard) >= 65536 or libc.prctl(23, 24, 0, 0, 0) == 0), (soft, hard)
+        before = open_files(pid)
+        with Actor(USER, stops, session, 60, 16).done():
+            assert open_files(pid) < before + 60, (before, open_files(pid))
+            other.launch(b"exit")
+        for process in processes("session"):
+            os.kill(process, signal.SIGKILL)
+        nothing_left(other)
+        assert service() == pid
+
+
+def crowd(n):
+    """Connections that begin with more than the service may hold, with all the descriptors that the bus lets through."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    kept = []
+    for _ in range(n):
+        kept.append(raw.Connection())
+        for _ in range(8):
+            kept[-1].call(raw.SERVICE, "ListSessions", fds=[null] * 16)
+    for connection in kept:
+        connection.answer(connection.serial)
+    return kept
+
+
+@case
+def few_descriptors(machine, watch):
+    """Where the service may open no more than 512 files, crowds of one user do not end it; then others get through."""
+    with Caller(OTHER) as other:
+        other.manager("ListSessions")
+        pid = service()
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (512, 512))
+        try:
+            with Actor(USER, crowd, 200).done():
+                assert open_files(pid) < 400, open_files(pid)
+                wait_for(lambda: gets_through(other), "room for somebody else")
+            # what has arrived before anybody is known
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                with Actor(USER, raw.first_calls, 80, 3, 16).done():
+                    os.kill(pid, signal.SIGCONT)
+                    wait_for(lambda: gets_through(other), "room for somebody else")
+                    assert service() == pid
+            finally:
+                os.kill(pid, signal.SIGCONT)
+            with Actor(USER, crowd, 200).done(), Caller(USER) as user:
+                wait_for(lambda: gets_through(user, "ListSessions"), "a connection of the same user")
+                refused("NestedCaller", "too many connections", user.launch, b"run")
+            nothing_left(other)
+            assert service() == pid
+        finally:
+            end_service()
+
+
+def gets_through(caller, member="Launch"):
+    """A call as the first of its connection; false where too many others' wait."""
+    try:
+        if member == "Launch":
+            caller.launch(b"exit", fresh=True)
+        else:
+            caller.manager(member)
+        return True
+    except Error as e:
+        # ours, or the bus's own while so much waits for the service
+        assert e.name.endswith(".Error.LimitsExceeded"), e
+        return False
+
+
+def memory(pid):
+    """Resident, in MiB; 0 where a sanitizer keeps what was freed."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as f:
+        if "libasan" in f.read():
+            return 0
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return [int(line.split()[1]) for line in f if line.startswith("VmRSS")][0] / 1024
+
+
+@case
+def memory_of_waiting_launches(machine, watch):
+    """What a launch asked for is not kept while its session starts, and given back afterwards."""
+    long = [b"X%02d=" % i + b"x" * 120000 for i in range(16)]
+    with Caller(USER) as root:
+        root.manager("ListSessions")
+        pid = service()
+        before = memory(pid)
+        callers = [Caller(USER) for _ in range(16)]
+        for i, caller in enumerate(callers):
+            caller.launch_start(b"silent", environment=long)
+            wait_for(lambda: len(processes("session")) > i, "a session")
+        assert memory(pid) < before + 10, (before, memory(pid))
+        for caller in callers:
+            caller.close()
+        nothing_left(root)
+        assert memory(pid) < before + 5, (before, memory(pid))
+
+
+@case
+def long_launches_that_wait_for_polkit(machine, watch):
+    """The requests of one user that wait for an answer are bounded together, and cost others nothing."""
+    long = [b"X%02d=" % i + b"x" * 120000 for i in range(16)]
+    with Caller(USER) as user, Caller(OTHER) as other, Caller(0) as root:
+        user.launch(b"exit")
+        nothing_left(root)
+        polkit = wait_for(lambda: processes("polkitd"), "polkit")[0]
+        os.kill(polkit, signal.SIGSTOP)
+        callers = [Caller(USER) for _ in range(12)]
+        try:
+            for caller in callers:
+                caller.launch_start(b"run", environment=long)
+            answered = wait_for(lambda: [c for c in callers if c.answered()], "a refusal")
+            wait_for(lambda: len([c for c in callers if c.answered()]) >= 4, f"more than {len(answered)}")
+            root.launch(b"exit", environment=long)
+            other.launch_start(b"exit", environment=long)
+            answered = [c for c in callers if c.answered()]
+            assert len(answered) == 4, len(answered)
+            for caller in answered:
+                refused("LimitsExceeded", "16 MiB", caller.finish)
+        finally:
+            os.kill(polkit, signal.SIGCONT)
+        other.finish()
+        for caller in callers:
+            if caller not in answered:
+                caller.finish()
+            caller.close()
+        nothing_left(root)
 
 
 @case

@@ -57,6 +57,27 @@ def identity_of_an_ordinary_user(machine, watch):
 
 
 @case
+def nothing_that_the_caller_lacks(machine, watch):
+    """A session can gain no privilege that its caller cannot: its bounding set, and no set-id program at all."""
+    with Caller(USER) as user:
+        _, path, _ = user.launch(b"run")
+        facts = warnings(user, path, "bounding set of")
+        assert f"bounding set of {bounding_set()}, no new privileges 1" in facts, facts
+
+    def confine():
+        for n in range(64):
+            libc.prctl(24, n, 0, 0, 0)      # PR_CAPBSET_DROP
+
+    with Caller(USER, prepare=confine) as user:
+        _, path, _ = user.launch(b"run")
+        assert "bounding set of 0, no new privileges 1" in warnings(user, path, "bounding set of")
+
+
+def bounding_set():
+    return sum(libc.prctl(23, n, 0, 0, 0) == 1 for n in range(64))     # PR_CAPBSET_READ
+
+
+@case
 def primary_group_is_never_believed(machine, watch):
     """A primary group that is denied is replaced by the account's own, and refused where that is denied too."""
     sudo = grp.getgrnam("sudo").gr_gid

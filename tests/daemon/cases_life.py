@@ -17,7 +17,7 @@ def killed_service_is_succeeded(machine, watch):
         os.kill(service(), signal.SIGKILL)
         wait_for(lambda: not processes("claude-sandboxd"), "the service's end")
         assert processes("session") == pid
-        adopted = wait_for(lambda: [s for s in user.manager("ListSessions") if s[7] == "running"], "adoption")
+        adopted = user.manager("ListSessions")
         assert adopted == [started[0][:7] + ["running"]] and adopted[0][0] == session, (started, adopted)
         assert warnings(user, path, "leads 1")
         watcher = Watch(watch, USER)
@@ -38,22 +38,69 @@ def dead_sessions_are_swept(machine, watch):
         wait_for(lambda: not processes("claude-sandboxd"), "the service's end")
         with open(f"/run/claude-sandbox/sessions/{session}/record", "rb") as f:
             assert b"/tmp" in f.read()
-        victim = [p for p in processes("session") if session.encode() in read_cgroup(p)]
-        for pid in victim:
-            os.kill(pid, signal.SIGKILL)
+        for pid in processes("session"):
+            if holds_record(session, pid):
+                os.kill(pid, signal.SIGKILL)
         os.mkdir("/run/claude-sandbox/sessions/aaaaaaaaaaaaaaaa", 0o711)
         os.mkdir("/run/claude-sandbox/sessions/not-ours")
         forged = "/run/claude-sandbox/sessions/bbbbbbbbbbbbbbbb"
-        shutil.copytree(f"/run/claude-sandbox/sessions/{kept}", forged, ignore=shutil.ignore_patterns("link"))
+        shutil.copytree(f"/run/claude-sandbox/sessions/{kept}", forged, ignore=shutil.ignore_patterns("link", "group"))
         wait_for(lambda: [s[0] for s in user.manager("ListSessions")] == [kept], "the end of the dead session")
         assert sorted(os.listdir("/run/claude-sandbox/sessions")) == sorted([kept, "not-ours"])
         wait_for(lambda: not processes("left-behind"), "the end of what was left")
         os.rmdir("/run/claude-sandbox/sessions/not-ours")
 
 
-def read_cgroup(pid):
-    with open(f"/proc/{pid}/cgroup", "rb") as f:
-        return f.read()
+def holds_record(session, pid):
+    """The record ends with the process and its start."""
+    with open(f"/run/claude-sandbox/sessions/{session}/record", "rb") as f:
+        return struct.unpack("<I", f.read()[-12:-8])[0] == pid
+
+
+@case
+def session_out_of_sight_is_killed(machine, watch):
+    """A session that its user has made unreachable does not outlive the service's restart."""
+    with Caller(USER) as user, Caller(OTHER) as other:
+        kept, _, _ = other.launch(b"run")
+        others = processes("session")
+        session, _, _ = user.launch(b"shut")
+        victim, = [pid for pid in processes("session") if pid not in others]
+        # as where no control group can be had, which would be killed whole
+        with open(cgroup2() + "/cgroup.procs", "w", encoding="ascii") as f:
+            f.write(str(victim))
+        end_service()
+        assert victim in processes("session")
+        assert user.manager("ListSessions") == []
+        wait_for(lambda: processes("session") == others, "the end of the session that hid")
+        assert os.listdir("/run/claude-sandbox/sessions") == [kept], session
+        assert [s[0] for s in other.manager("ListSessions")] == [kept]
+
+
+@case
+def a_session_without_a_record(machine, watch):
+    """What a service had begun when it was killed is ended by the next one, by its control group."""
+    with Caller(USER) as user:
+        session, _, _ = user.launch(b"leave-child")
+        child, = wait_for(lambda: processes("left-behind"), "the child")
+        end_service()
+        os.unlink(f"/run/claude-sandbox/sessions/{session}/record")
+        assert user.manager("ListSessions") == []
+        wait_for(lambda: not processes("left-behind") and not processes("session"), f"the end of {child}")
+
+
+@case
+def a_session_that_says_nothing(machine, watch):
+    """After a restart, a session that does not speak makes its own user wait, for two seconds, and nobody else."""
+    with Caller(USER) as user, Caller(OTHER) as other:
+        user.launch(b"mute-again")
+        other.launch(b"run")
+        end_service()
+        start = time.monotonic()
+        user.start(PATH, MANAGER, "ListSessions", "")
+        assert [s[7] for s in other.manager("ListSessions")] == ["running"]
+        assert time.monotonic() - start < 1.8
+        assert [s[7] for s in user.finish()] == ["starting"]
+        assert 1.8 < time.monotonic() - start < 4
 
 
 @case

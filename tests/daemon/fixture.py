@@ -150,6 +150,16 @@ def service():
     return wait_for(lambda: processes("claude-sandboxd"), "the service")[0]
 
 
+def end_service():
+    os.kill(service(), signal.SIGKILL)
+    wait_for(lambda: not processes("claude-sandboxd"), "the service's end")
+
+
+def cgroup2():
+    with open("/proc/mounts", encoding="utf-8") as f:
+        return [line.split()[1] for line in f if line.split()[2] == "cgroup2"][0]
+
+
 def refused(name, words, function, *arguments, **options):
     """The call must fail with this error and these words in its sentence."""
     try:
@@ -165,6 +175,50 @@ def nothing_left(caller):
     """No session, process or directory of one."""
     wait_for(lambda: caller.manager("ListSessions") == [] and not processes("session") and
              os.listdir("/run/claude-sandbox/sessions") == [], "the end of every session")
+
+
+class Actor:
+    """A process of some user that does something, says so, and stays until it is ended."""
+
+    def __init__(self, uid, function, *arguments, then=None):
+        ours, theirs = socket.socketpair()
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                ours.close()
+                os.setgroups([uid])
+                os.setresgid(uid, uid, uid)
+                os.setresuid(uid, uid, uid)
+                kept = function(*arguments)
+                theirs.sendall(b"done")
+                theirs.recv(10)
+                theirs.sendall(then(kept))
+                signal.pause()
+            except BaseException:  # pylint: disable=broad-except
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        theirs.close()
+        self.socket = ours
+
+    def done(self):
+        assert select.select([self.socket], [], [], DEADLINE)[0] and self.socket.recv(10) == b"done", "an actor failed"
+        return self
+
+    def then(self):
+        """The second thing that it does. Return: its bytes."""
+        self.socket.sendall(b"go")
+        assert select.select([self.socket], [], [], DEADLINE)[0], "an actor does not answer"
+        return self.socket.recv(65536)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.socket.close()
 
 
 class Error(Exception):
@@ -206,6 +260,9 @@ class Caller:
 
     def start(self, *call, **options):
         self.socket.send(pickle.dumps((call, options)))
+
+    def answered(self):
+        return bool(select.select([self.socket], [], [], 0)[0])
 
     def finish(self, deadline=DEADLINE):
         if not select.select([self.socket], [], [], deadline)[0]:
@@ -406,6 +463,11 @@ class Watch:
         while not any(text in line for line in self.lines):
             if time.monotonic() > end or not self.read(end - time.monotonic()):
                 raise AssertionError(f"no signal '{text}' among {self.lines}")
+
+    def take(self):
+        """What has come, to be looked at once."""
+        lines, self.lines = self.lines, []
+        return lines
 
     def close(self):
         # Callers have a copy of the other end of its standard input, so it has no end while they live.

@@ -77,6 +77,7 @@ static void add_facts(StandIn *s)
 	gid_t groups[64];
 	struct rlimit files;
 	char cgroup[4096];
+	unsigned bounds = 0;
 	ssize_t n;
 	int fd;
 
@@ -91,6 +92,10 @@ static void add_facts(StandIn *s)
 	NEED(strings_appendf(&s->facts, "nice %d", getpriority(PRIO_PROCESS, 0)) == 0);
 	NEED(strings_appendf(&s->facts, "umask %03o asked %03o", umask(0), s->request.file_mode_mask) == 0);
 	NEED(strings_appendf(&s->facts, "leads %d", getsid(0) == getpid()) == 0);
+	for (unsigned long i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
+		bounds += prctl(PR_CAPBSET_READ, i, 0, 0, 0) > 0;
+	NEED(strings_appendf(&s->facts, "bounding set of %u, no new privileges %d", bounds,
+			     prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)) == 0);
 	NEED(strings_appendf(&s->facts, "environment %zu", environ ? strings_count(environ) : 0) == 0);
 	fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
 	NEED(fd >= 0);
@@ -209,6 +214,8 @@ static void on_connection(StandIn *s)
 	s->link_fd = fd;
 	if (s->state == SESSION_STARTING)
 		add_facts(s);
+	else if (acts(s, "mute-again"))
+		return;
 	send_state(s, LINK_HELLO);
 }
 
@@ -237,6 +244,11 @@ static void act(StandIn *s)
 	send_state(s, LINK_STATE);
 	if (acts(s, "exit"))
 		finish(s, 7 << 8);
+	if (acts(s, "shut")) {
+		NEED(shutdown(SPAWN_FD_LINK, SHUT_RDWR) == 0);
+		for (;;)
+			pause();
+	}
 	for (int i = 0; acts(s, "flood") && i < 100000; i++) {
 		s->state = i % 2 ? SESSION_RUNNING : SESSION_STOPPED;
 		send_state(s, LINK_STATE);

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Ways out that were found once: each stays shut."""
 
+import json
 import os
+import signal
 import socket
 import subprocess
 
 import bus
 import machine
 from bus_cases import Held
-from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
+from case import CLAUDE, SANDBOX, equal, holds, processes, test, wait_for
 from listener_cases import Listener
-from machine import ALICE, PROBE, ROOT
+from machine import ALICE, MALLORY, PROBE, ROOT
 from network import ECHO_PORT, HOST, LOOPBACK, NEIGHBOUR, PUBLIC
 
 
@@ -283,3 +285,76 @@ def covered_sockets_stay_where_they_are(lab):
                 holds(b"connected" not in result.out, repr(result))
                 holds(result.out.endswith(b"written\n"), f"the directory itself stays usable: {result!r}")
             holds(os.path.exists(path), "the socket was moved")
+
+
+# In the person's own process: take the listening socket of the session out of its hands, and close it for good.
+SHUT = """
+import ctypes, os, socket, sys
+libc, pidfd = ctypes.CDLL(None), os.pidfd_open(int(sys.argv[1]))
+for n in range(3, 40):
+    fd = libc.syscall(438, pidfd, n, 0)
+    if fd < 0:
+        continue
+    try:
+        s = socket.socket(fileno=fd)
+    except OSError:
+        os.close(fd)
+        continue
+    if s.family == socket.AF_UNIX and s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        s.shutdown(socket.SHUT_RDWR)
+        print("shut", flush=True)
+"""
+
+
+def session_of(user):
+    """The pid of the only session of that user."""
+    found = [pid for pid, line in processes().items() if line.startswith("/usr/libexec/claude-sandbox/session")
+             and uid_of(pid) == user.uid]
+    return found[0] if found else None
+
+
+def uid_of(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return [int(line.split()[1]) for line in f if line.startswith("Uid:")][0]
+
+
+@test(needs="bus")
+def sessions_stay_in_sight(lab):
+    """Who makes a session unreachable for the service's next start has no session then; others keep theirs."""
+    command = [SANDBOX, "shell", "-c", "echo up; trap '' HUP TERM; while read x; do :; done; exec sleep 1000"]
+    agents = {}
+    for user in (ALICE, MALLORY):
+        agents[user] = lab.start(command, user, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        equal(agents[user].stdout.readline(), b"up\n")
+    try:
+        hidden = session_of(MALLORY)
+        equal(lab.run(["/usr/bin/python3", "-c", SHUT, str(hidden)], MALLORY).ok().out, b"shut\n")
+        lab.stop_service(signal.SIGKILL)
+        listed = json.loads(lab.run([SANDBOX, "sessions", "--json"], ROOT).ok().out)
+        equal(len(listed), 1, repr(listed))
+        wait_for(lambda: session_of(MALLORY) is None, "the hidden session ends")
+        holds(session_of(ALICE), "alice's session has gone")
+        equal(len(lab.sessions()), 1)
+        agents[MALLORY].wait(10)
+    finally:
+        for agent in agents.values():
+            agent.kill()
+            agent.wait()
+        wait_for(lambda: not lab.sessions(), "the sessions end")
+
+
+@test(needs="bus")
+def what_a_session_shows_and_may(lab):
+    """Its id is in no file that others may read; its process can gain nothing."""
+    agent = lab.start([SANDBOX, "shell", "-c", "echo up; read x"], ALICE, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        equal(agent.stdout.readline(), b"up\n")
+        pid = session_of(ALICE)
+        shown = lab.run(["/bin/cat", "/proc/net/unix", f"/proc/{pid}/cgroup", f"/proc/{pid}/cmdline"], MALLORY).ok().out
+        holds(b"/link" in shown, "no link in /proc/net/unix")
+        for session in lab.sessions():
+            holds(session.encode() not in shown, f"{session} is shown")
+        with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+            holds("NoNewPrivs:\t1" in f.read(), "a session may gain privileges")
+    finally:
+        agent.communicate(b"x\n", timeout=10)
