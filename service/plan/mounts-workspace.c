@@ -30,6 +30,13 @@ int build_check_workspace(PlanBuild *build)
 	int r = resolve(build, wanted, &build->workspace);
 	if (r == -ENOMEM)
 		return r;
+	if (r == -EACCES && build->request->uid == 0)
+		return build_refuse(
+			build, CS_ERROR_UNSAFE_WORKSPACE,
+			"%s cannot be the workspace: in its jail root has no capabilities, and the mode of a "
+			"directory on the way keeps it out; start as the owner of the project, or change to "
+			"a directory that root may enter",
+			wanted);
 	if (r < 0)
 		return build_refuse(build, CS_ERROR_UNSAFE_WORKSPACE, "%s cannot be the workspace: %s%s",
 				    wanted, why_not(r),

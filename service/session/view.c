@@ -197,12 +197,36 @@ static int walk_link(Walk *walk, const View *view, const char *name, int link_fd
 	return text[0] == '/' ? walk_restart(walk, "") : 0;
 }
 
+/*
+ * Inside, root has no capabilities: what the mode forbids to uid 0 is forbidden there, and bwrap, which looks
+ * every source up by its path, would end. Out here root passes everywhere, so the kernel must not be asked.
+ */
+static int check_search(const View *view, int directory_fd)
+{
+	struct stat st;
+	mode_t needed;
+
+	if (view->uid != 0)
+		return 0;
+	if (fstat(directory_fd, &st) < 0)
+		return -errno;
+	needed = st.st_uid == 0                                      ? S_IXUSR
+		 : st.st_gid == getegid() || group_member(st.st_gid) ? S_IXGRP
+								     : S_IXOTH;
+	return st.st_mode & needed ? 0 : -EACCES;
+}
+
 static int walk_down(Walk *walk, const View *view, const char *name)
 {
-	_cleanup_close_ int fd = open_component(walk->fd, name, 0);
+	_cleanup_close_ int fd = FD_NONE;
 	struct stat st;
 	char *path;
+	int r;
 
+	r = check_search(view, walk->fd);
+	if (r < 0)
+		return r;
+	fd = open_component(walk->fd, name, 0);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)

@@ -293,3 +293,13 @@ def usage(lab):
         result = lab.run([SANDBOX, *words])
         equal(result.status, 2, repr(result))
         holds(result.err.startswith(b"claude-sandbox:"), repr(result))
+
+
+@test(needs="bus")
+def root_without_capabilities_is_told(lab):
+    """Inside, root passes only where modes let it; the sentence says so, and nothing starts."""
+    directory = "/home/alice/private/project"
+    subprocess.run(["/usr/bin/install", "-d", "-o", str(ALICE.uid), "-m", "0700", "/home/alice/private", directory],
+                   check=True)
+    lab.shell("true", ROOT, cwd=directory).refused(125, directory, "root has no capabilities", "owner")
+    lab.shell("true", ALICE, cwd=directory).ok()
