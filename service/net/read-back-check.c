@@ -17,7 +17,7 @@
 
 static int differs(char **ret_problem, const Link *link, const char *what)
 {
-	return refuse(ret_problem, -EREMCHG, "device %s: %s", link->name, what);
+	return refuse(ret_problem, -EREMCHG, "network device %s: %s", link->name, what);
 }
 
 static int check_loopback(const Link *link, char **ret_problem)
@@ -83,7 +83,7 @@ static int check_links(const ReadBack *state, const Denial *denial, char **ret_p
 			return differs(ret_problem, &link, link.strange);
 	}
 	if (!loopback || !jail)
-		return refuse(ret_problem, -EREMCHG, "device %s: it is gone or was replaced",
+		return refuse(ret_problem, -EREMCHG, "network device %s: it is gone or was replaced",
 			      jail ? "lo" : ROUTES_JAIL_DEVICE);
 	return 0;
 }
