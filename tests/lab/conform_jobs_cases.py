@@ -12,6 +12,9 @@ from conform import BOTH, PROMPT, conform
 def begin(shell, line, ready):
     shell.type(line + "\n")
     shell.expect(ready)
+    if line.startswith(("fg", "%")):
+        # bash says the job's name before it gives it the terminal
+        wait_for(lambda: os.tcgetpgrp(shell.master) != shell.pid, "the job has the terminal")
 
 
 def agent_of(side, shell):
