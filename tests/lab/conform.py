@@ -12,7 +12,7 @@ import signal
 import time
 
 import machine
-from case import CLAUDE, equal, test
+from case import CLAUDE, equal, test, wait_for
 from machine import ALICE, ROOT
 from screen import Screen
 from terminal import Terminal
@@ -105,8 +105,26 @@ class Side:
         return process
 
     def close(self):
+        """Nothing that a case started natively writes into the notes of the next one."""
         for thing in self.open:
             thing.close()
+        if not self.jailed:
+            wait_for(self.nobody_runs, "what ran natively is gone")
+
+    def nobody_runs(self):
+        left = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self.runs(pid)]
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return not left
+
+    def runs(self, pid):
+        try:
+            return os.readlink(f"/proc/{pid}/exe").removesuffix(" (deleted)") == self.path
+        except OSError:
+            return False
 
 
 class Started:

@@ -23,6 +23,20 @@ def agent_of(side, shell):
         return int(f.read().split()[-1])
 
 
+def states(name):
+    """One letter for each process of that name."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+                before, after = f.read().rsplit(")", 1)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if before.split("(", 1)[1] == name:
+            found.append(after.split()[0])
+    return found
+
+
 def catches(pid, number):
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
         caught = [line for line in f if line.startswith("SigCgt:")][0].split()[1]
@@ -333,6 +347,7 @@ def a_script_is_stopped_along(side):
         begin(shell, "sh -c 'claude lines \"\"; echo fin\"\"ished $?'", "ready 24x80.\r\n")
         shell.type(b"\x1a")
         shell.prompt()
+        wait_for(lambda: set(states("claude")) == {"T"}, "the agent has stopped too, not only the script")
         begin(shell, "fg", "continued\r\n")
         shell.type("word\n")
         shell.expect("line 5 word\r\n")
@@ -366,11 +381,11 @@ def job_control_inside(side):
         shell.do("claude exec env PS1=\"$PS1\" bash --norc --noprofile -i")
         for line in ("echo $-", "tty >/dev/null; echo $?", "sleep 1000 & jobs; disown; kill $!", "set -m; true | cat"):
             shell.do(line.replace("jobs", "jobs | sed 's/ [0-9][0-9]*$//'"))
-        begin(shell, "exec 3>&1; tail -f /dev/null", "null\r\n")
-        wait_for(lambda: b"tail" in side.lab.run(["/bin/ps", "-e", "-o", "comm"]).out, "it runs")
+        # it says when it goes on, and with that it has the terminal
+        begin(shell, f"{side.user.home}/.local/bin/claude lines ''", "ready 24x80.\r\n")
         shell.type(b"\x1a")
         shell.prompt()
-        begin(shell, "fg", "tail -f /dev/null\r\n")
+        begin(shell, "fg", "continued\r\n")
         shell.type(b"\x03")
         shell.prompt()
         shell.do("exit 9")
