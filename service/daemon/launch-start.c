@@ -72,8 +72,13 @@ static int denied_groups(const Launch *launch, gid_t **ret, size_t *ret_n, char 
 	for (size_t i = 0; names[i]; i++) {
 		int r = users_group(launch->manager->users, names[i], &gids[n]);
 
-		if (r == -ENOENT)
+		/* Of the default list; one that the file names may be misspelt, and would be carried in. */
+		if (r == -ENOENT && !config_next(&launch->config, CONFIG_DENY_GROUP, &(size_t){ 0 }))
 			continue;
+		if (r == -ENOENT)
+			return refuse(ret_problem, r,
+				      "There is no group %s, which deny-group in %s names; correct the name.",
+				      names[i], CS_CONFIG_PATH);
 		/* A group that cannot be looked up cannot be denied. */
 		if (r < 0)
 			return refuse(ret_problem, r, "The group %s (deny-group) cannot be looked up: %s.",

@@ -47,16 +47,15 @@ static int explain_open(int error, char **ret_problem)
 	case -EPERM:
 		return refuse(ret_problem, error,
 			      TUN_PATH
-			      " is denied by the device cgroup: let the container use the device 10:200");
+			      " is denied by the device cgroup; let the container use the device 10:200");
 	case -EACCES:
 		if (stat(TUN_PATH, &st) < 0)
 			return refuse(ret_problem, error,
-				      "/dev/net is denied by its mode: it must be searchable by everyone");
+				      "/dev/net is denied by its mode; run 'sudo chmod 0755 /dev/net'");
 		if (!mode_permits(&st))
 			return refuse(ret_problem, error,
-				      TUN_PATH
-				      " is denied by its mode %04o: it must be 0666 (chmod 0666 " TUN_PATH
-				      ")",
+				      TUN_PATH " is denied by its mode %04o; run 'sudo chmod 0666 " TUN_PATH
+					       "', as Debian's rules have it",
 				      st.st_mode & 07777u);
 		return refuse(ret_problem, error,
 			      TUN_PATH " is denied by a security module, though its mode permits it");

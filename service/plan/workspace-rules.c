@@ -186,10 +186,9 @@ int workspace_check(const char *path, const char *const *homes, char **ret_probl
 		credential = shown_credential(path, home = homes[i]);
 	if (credential)
 		return refuse(ret_problem, -EPERM,
-			      "%s cannot be the workspace: %s/%s lies there, which holds logins or what an "
-			      "agent keeps; "
-			      "move the project "
-			      "out of there",
+			      "%s cannot be the workspace: it would show what is kept in %s/%s, logins or an "
+			      "agent's state; "
+			      "move the project out of there",
 			      path, home, credential);
 	return 0;
 }

@@ -176,8 +176,15 @@ static int choose_git_places(Preparation *preparation, PlanFacts *facts)
 	const char *workspace = preparation->workspace.path;
 	PlanView view = view_functions(&preparation->view);
 
-	if (!workspace || !git->directory || !git->common_directory || !streq(git->top_level, workspace) ||
-	    path_is_within(git->directory, workspace))
+	if (!workspace || !git->directory || !git->common_directory)
+		return 0;
+	if (git->top_level && !streq(git->top_level, workspace) && path_is_within(workspace, git->top_level))
+		return strings_appendf(
+			&preparation->warnings,
+			"git does not work inside: the repository's top is %s, and only %s is shown; start "
+			"there",
+			git->top_level, workspace);
+	if (!git->top_level || !streq(git->top_level, workspace) || path_is_within(git->directory, workspace))
 		return 0;
 	if (!git_places_point_back(&view, git, workspace))
 		return strings_appendf(

@@ -231,7 +231,7 @@ def installed_files_are_roots(lab):
                 status = os.lstat(os.path.join(path, name))
                 holds(status.st_uid == 0, f"{path}/{name} is not root's")
                 holds(os.path.islink(os.path.join(path, name)) or not status.st_mode & 0o6022, f"{path}/{name}: {status.st_mode:o}")
-    for name in ("claude", "claude-sandbox", "codex", "pi"):
+    for name in ("claude", "claude-sandbox"):
         path = f"/usr/local/bin/{name}"
         if os.path.lexists(path):
             equal(os.stat(path).st_mode & 0o6022, 0, path)
