@@ -171,14 +171,17 @@ static int make_directory(Making *making, char **ret_problem)
 	return 0;
 }
 
-static int make_cgroup(Making *making)
+static int make_cgroup(Making *making, char **ret_problem)
 {
-	int fd = cgroups_make(making->manager->cgroups, making->group);
+	int fd = cgroups_make(making->manager->cgroups, making->group), r;
 
 	if (fd >= 0) {
 		making->cgroup_fd = fd;
 		/* Before anything is in it, so that it is found whenever the service is killed. */
-		return run_dir_write_group(making->id, making->group);
+		r = run_dir_write_group(making->id, making->group);
+		return r < 0 ? refuse(ret_problem, r, "The session's files below %s cannot be made: %s.",
+				      CS_SESSIONS_DIR, strerror(-r))
+			     : 0;
 	} else if (fd != -EOPNOTSUPP) {
 		log_line("session %s gets no control group: %s", making->id, strerror(-fd));
 	}
@@ -368,7 +371,7 @@ static int start(Making *making, char **ret_problem)
 	if (r >= 0)
 		r = make_directory(making, ret_problem);
 	if (r >= 0)
-		r = make_cgroup(making);
+		r = make_cgroup(making, ret_problem);
 	if (r >= 0)
 		r = make_lifeline(making, ret_problem);
 	if (r >= 0)

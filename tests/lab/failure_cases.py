@@ -81,7 +81,9 @@ SERVICE_CALLS = {
     "execve": (fail("execve", "EACCES"), [SESSION]),
     "record": (fail("renameat", "ENOSPC"), ["watched"]),
     "random": (fail("getrandom", "ENOSYS"), []),
-    "connect": (fail("connect", "EACCES", 2, 2 + len("/run/claude-sandbox/sessions//link") + 16 + 1), []),
+    # a session's socket, not the bus's: its path goes through a descriptor of one or two digits
+    "connect": (("\n".join(fail("connect", "EACCES", 2, 2 + len("/proc/self/fd//link") + digits + 1)[0]
+                           for digits in (1, 2)), os.strerror(errno.EACCES)), []),
 }
 
 LAUNCH_CALLS = {
@@ -373,6 +375,7 @@ def control_group_that_takes_nobody(lab):
         lab.shell("true").ok()
     if not os.path.isfile(f"{group}/cgroup.type"):
         raise Skip("no cgroup2 here")
+    wait_for(lambda: not [entry for entry in os.scandir(group) if entry.is_dir()], "no session's group is left")
     with Refused(lab, "control group", "control group"):
         with open(f"{group}/cgroup.type", "w", encoding="ascii") as f:
             f.write("threaded")

@@ -6,7 +6,7 @@ import socket
 import subprocess
 
 import machine
-from case import CLAUDE, equal, holds, test
+from case import CLAUDE, equal, holds, test, wait_for
 from machine import ALICE, BOB, PROBE, ROOT
 
 BOTH = (ALICE, ROOT)
@@ -255,6 +255,7 @@ def sessions_leave_no_trace(lab):
         before = listing(user.home), listing("/etc"), listing("/run"), listing("/var/tmp")
         lab.run([CLAUDE, "exit", "0"], user, cwd=workspace).ok()
         lab.shell("true", user, cwd=workspace).ok()
+        wait_for(lambda: not lab.sessions(), "the service has put the sessions' directories away")
         after = listing(user.home), listing("/etc"), listing("/run"), listing("/var/tmp")
         for old, new in zip(before, after):
             new = {path: value for path, value in new.items() if not path.startswith(("/var/tmp/claude-agent", "/run/lab"))}
