@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A real shell's job control around the whole chain: pipelines, wrappers, the background, sizes, other readers."""
 
+import json
 import signal
 
 from case import test, wait_for
@@ -23,6 +24,11 @@ def status(terminal, wanted):
     terminal.expect("prompt> ")
 
 
+def states(lab):
+    """What the service says of every session."""
+    return [row[7] for row in json.loads(lab.call("ListSessions", user=ROOT).ok().out)["data"][0]]
+
+
 @test(60, needs="bus")
 def pipeline_stops_and_goes_on(lab):
     """The terminal is the whole job's here: its keys reach the agent as signals, its stop is the job's."""
@@ -33,8 +39,11 @@ def pipeline_stops_and_goes_on(lab):
             terminal.type(b"\x1a")
             terminal.expect("Stopped")
             terminal.expect("prompt> ")
+            wait_for(lambda: states(lab) == ["stopped"], "the service knows of the stop")
             terminal.type("fg\n")
             terminal.expect("| sed -u s/^/two-/\r\n")
+            # nothing of the agent's says that it goes on; the service does
+            wait_for(lambda: states(lab) == ["running"], "the agent goes on")
             terminal.type(b"\x03")
             terminal.expect("prompt> ")
             status(terminal, 130)
