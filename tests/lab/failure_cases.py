@@ -369,15 +369,18 @@ def run_that_the_service_cannot_use(lab):
 
 @test(60, needs="bus")
 def control_group_that_takes_nobody(lab):
-    """A threaded parent: the session's group can be made, and no process may enter it (cgroups(7))."""
-    group = "/sys/fs/cgroup/claude-sandbox"
-    if not os.path.isdir(group):
-        lab.shell("true").ok()
-    if not os.path.isfile(f"{group}/cgroup.type"):
+    """The session's group can be made, and no process may enter it, as below a threaded parent (cgroups(7))."""
+    lab.shell("true").ok()
+    if not os.path.isfile("/sys/fs/cgroup/cgroup.procs"):
         raise Skip("no cgroup2 here")
-    wait_for(lambda: not [entry for entry in os.scandir(group) if entry.is_dir()], "no session's group is left")
-    with Refused(lab, "control group", "control group"):
-        with open(f"{group}/cgroup.type", "w", encoding="ascii") as f:
-            f.write("threaded")
-        # the kernel takes no group back from being threaded: the service makes it anew
-        lab.undo.append(lambda: (lab.stop_service(), os.path.isdir(group) and os.rmdir(group)))
+    lab.undo.append(lab.stop_service)
+    lab.stop_service()
+    # the one byte that is written to cgroup.procs
+    line, cause = fail("write", "EOPNOTSUPP", 2, 1)
+    lab.wrap(SERVICE, line)
+    lab.call("ListSessions", user=ALICE)
+    leavings, pid = Leavings.now(lab), lab.service_pid()
+    lab.shell("echo STARTED").refused(125, "control group", cause)
+    after(lab, leavings, "control group", pid)
+    lab.restore()
+    works_again(lab, "control group")
