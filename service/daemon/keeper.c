@@ -324,7 +324,7 @@ int keeper_attach(Keeper *keeper, int fd)
 	return link_client_new(keeper->event, fd, &link_events, keeper, &keeper->link);
 }
 
-static void on_stop_answer(void *userdata, int result)
+static void on_stop_answer(void *userdata, int result, const char *problem)
 {
 	Keeper *keeper = userdata;
 

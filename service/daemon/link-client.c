@@ -9,7 +9,7 @@
 typedef struct Question {
 	LinkClient *link;
 	uint32_t serial; /* 0: a free place */
-	LinkTable table; /* LINK_TABLE_MAX: a stop */
+	LinkTable table; /* LINK_TABLE_MAX: not a table that was asked for */
 	uint32_t max_rows, total;
 	size_t bytes;
 	LinkCells cells;
@@ -69,7 +69,7 @@ static LinkClient *link_unref(LinkClient *link)
 DEFINE_CLEANUP(LinkClient, link_unref)
 
 /* Free the question's place first: its function may ask the next one. */
-static void question_answer(Question *question, int result)
+static void question_answer(Question *question, int result, const char *problem)
 {
 	_cleanup_(link_cells_done) LinkCells cells = question->cells;
 	Question answered = *question;
@@ -79,7 +79,7 @@ static void question_answer(Question *question, int result)
 	if (answered.table_function)
 		answered.table_function(answered.userdata, result, &cells);
 	else if (answered.done_function)
-		answered.done_function(answered.userdata, result);
+		answered.done_function(answered.userdata, result, problem);
 }
 
 static void link_end(LinkClient *link, int question_result)
@@ -89,7 +89,7 @@ static void link_end(LinkClient *link, int question_result)
 	link->fd = close_fd(link->fd);
 	for (size_t i = 0; i < LINK_WAITING_MAX; i++)
 		if (link->questions[i].serial != 0)
-			question_answer(&link->questions[i], question_result);
+			question_answer(&link->questions[i], question_result, NULL);
 }
 
 static void link_close(LinkClient *link, int error)
@@ -204,7 +204,7 @@ static int on_table(LinkClient *link, LinkMessage *m)
 	if (r == 0)
 		r = ask_page(question) < 0 ? -EAGAIN : 0;
 	if (r != 0)
-		question_answer(question, r < 0 ? r : 0);
+		question_answer(question, r < 0 ? r : 0, NULL);
 	return 0;
 }
 
@@ -216,7 +216,7 @@ static int on_done(LinkClient *link, const LinkMessage *m)
 		return 0;
 	if (question->table != LINK_TABLE_MAX && m->result >= 0)
 		return -EBADMSG;
-	question_answer(question, m->result > 0 ? -EBADMSG : m->result);
+	question_answer(question, m->result, m->text && m->text[0] ? m->text : NULL);
 	return 0;
 }
 
@@ -228,6 +228,7 @@ static int link_dispatch(LinkClient *link, LinkMessage *m)
 	case LINK_STARTED:
 	case LINK_FAILED:
 	case LINK_EXITED:
+	case LINK_DENIED:
 		link->events->message(link->userdata, m);
 		return 0;
 	case LINK_TABLE:
@@ -236,6 +237,8 @@ static int link_dispatch(LinkClient *link, LinkMessage *m)
 		return on_done(link, m);
 	case LINK_STOP:
 	case LINK_TABLE_GET:
+	case LINK_ALLOW:
+	case LINK_REVOKE:
 	case LINK_KIND_MAX:
 		break;
 	}
@@ -291,7 +294,7 @@ static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
 	Question *question = userdata;
 	LinkClient *link = link_ref(question->link);
 
-	question_answer(question, -ETIMEDOUT);
+	question_answer(question, -ETIMEDOUT, NULL);
 	link_unref(link);
 	return 0;
 }
@@ -345,9 +348,9 @@ int link_client_get_table(LinkClient *link, LinkTable table, uint32_t max_rows, 
 	return question_sent(question, ask_page(question));
 }
 
-int link_client_stop(LinkClient *link, uint64_t grace_usec, LinkDoneFunction function, void *userdata)
+/* m is complete but for its serial. */
+static int ask(LinkClient *link, LinkMessage *m, LinkDoneFunction function, void *userdata)
 {
-	LinkMessage m = LINK_MESSAGE_INIT;
 	Question *question;
 	int r;
 
@@ -356,10 +359,34 @@ int link_client_stop(LinkClient *link, uint64_t grace_usec, LinkDoneFunction fun
 		return r;
 	question->done_function = function;
 	question->userdata = userdata;
-	m.kind = LINK_STOP;
-	m.serial = question->serial;
-	m.usec = grace_usec;
-	return question_sent(question, link_send(link, &m));
+	m->serial = question->serial;
+	return question_sent(question, link_send(link, m));
+}
+
+int link_client_stop(LinkClient *link, uint64_t grace_usec, LinkDoneFunction function, void *userdata)
+{
+	return ask(link, &(LinkMessage){ .kind = LINK_STOP, .usec = grace_usec }, function, userdata);
+}
+
+int link_client_allow(LinkClient *link, const char *address, const char *comment, uint64_t usec,
+		      bool configured, LinkDoneFunction function, void *userdata)
+{
+	/* Only read. */
+	return ask(link,
+		   &(LinkMessage){ .kind = LINK_ALLOW,
+				   .text = (char *)address,
+				   .comment = (char *)comment,
+				   .usec = usec,
+				   .configured = configured },
+		   function, userdata);
+}
+
+int link_client_revoke(LinkClient *link, const char *address, bool configured, LinkDoneFunction function,
+		       void *userdata)
+{
+	return ask(link,
+		   &(LinkMessage){ .kind = LINK_REVOKE, .text = (char *)address, .configured = configured },
+		   function, userdata);
 }
 
 int link_client_new(sd_event *event, int fd, const LinkClientEvents *events, void *userdata, LinkClient **ret)

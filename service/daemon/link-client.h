@@ -29,7 +29,7 @@ typedef struct LinkCells {
 void link_cells_done(LinkCells *cells);
 
 typedef struct LinkClientEvents {
-	/* HELLO, STATE, STARTED, FAILED or EXITED has come. */
+	/* HELLO, STATE, STARTED, FAILED, EXITED or DENIED has come. */
 	void (*message)(void *userdata, const LinkMessage *m);
 	/*
 	 * The link is over: error is 0 for its end, -EBADMSG for a broken protocol, or another errno. Called
@@ -58,9 +58,20 @@ int link_peer_check(int fd, pid_t pid, uid_t uid);
 typedef void (*LinkTableFunction)(void *userdata, int result, LinkCells *cells);
 int link_client_get_table(LinkClient *link, LinkTable table, uint32_t max_rows, LinkTableFunction function,
 			  void *userdata);
+/* problem: the session's own words about a result below 0, or NULL. */
+typedef void (*LinkDoneFunction)(void *userdata, int result, const char *problem);
 /* Ask it to end. As above. */
-typedef void (*LinkDoneFunction)(void *userdata, int result);
 int link_client_stop(LinkClient *link, uint64_t grace_usec, LinkDoneFunction function, void *userdata);
+
+/*
+ * Ask it to open an address for usec from now on (0: until it ends), or to close it again. comment: why,
+ * shown with the route. configured: it is the configuration's, which a session's own of the same address
+ * outlives. As above.
+ */
+int link_client_allow(LinkClient *link, const char *address, const char *comment, uint64_t usec,
+		      bool configured, LinkDoneFunction function, void *userdata);
+int link_client_revoke(LinkClient *link, const char *address, bool configured, LinkDoneFunction function,
+		       void *userdata);
 
 /* Read what is waiting, for a session whose process has just ended. */
 void link_client_drain(LinkClient *link);

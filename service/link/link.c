@@ -10,7 +10,8 @@ static const char *const session_state_names[SESSION_STATE_MAX] = {
 
 static const size_t table_columns[LINK_TABLE_MAX] = {
 	[LINK_TABLE_WARNINGS] = 1, [LINK_TABLE_POSTURE] = 3,     [LINK_TABLE_ROUTES] = 5,
-	[LINK_TABLE_EXPOSURE] = 5, [LINK_TABLE_ENVIRONMENT] = 2,
+	[LINK_TABLE_EXPOSURE] = 5, [LINK_TABLE_ENVIRONMENT] = 2, [LINK_TABLE_PORTS] = 4,
+	[LINK_TABLE_DENIED] = 7,   [LINK_TABLE_ALLOWED] = 4,
 };
 
 const char *session_state_to_string(SessionState state)
@@ -37,6 +38,7 @@ void link_message_done(LinkMessage *m)
 {
 	free(m->error);
 	free(m->text);
+	free(m->comment);
 	for (uint32_t i = 0; m->rows && i < m->n_rows; i++)
 		for (size_t c = 0; c < LINK_COLUMNS_MAX; c++)
 			free(m->rows[i].columns[c]);
@@ -98,6 +100,7 @@ static void encode_rows(PackWriter *w, const LinkMessage *m, uint32_t *ret_rows)
 int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint32_t *ret_rows)
 {
 	_cleanup_(pack_done) PackWriter w = { 0 };
+	uint32_t n = 0;
 
 	pack_init(&w, LINK_PACKET_MAX);
 	pack_u32(&w, (uint32_t)m->kind);
@@ -137,6 +140,29 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 			w.error = -EINVAL;
 		pack_u32(&w, m->serial);
 		pack_i32(&w, m->result);
+		encode_text(&w, m->text);
+		break;
+	case LINK_ALLOW:
+		pack_u32(&w, m->serial);
+		encode_text(&w, m->text);
+		encode_text(&w, m->comment);
+		pack_u64(&w, m->usec);
+		pack_u8(&w, m->configured);
+		break;
+	case LINK_REVOKE:
+		pack_u32(&w, m->serial);
+		encode_text(&w, m->text);
+		pack_u8(&w, m->configured);
+		break;
+	case LINK_DENIED:
+		/* All of them in one packet: what does not fit is not left for a second one. */
+		if (m->table != LINK_TABLE_DENIED || m->first != 0 || m->total != m->n_rows)
+			w.error = -EINVAL;
+		encode_rows(&w, m, &n);
+		if (!w.error && n != m->n_rows)
+			w.error = -EMSGSIZE;
+		if (ret_rows)
+			*ret_rows = n;
 		break;
 	case LINK_KIND_MAX:
 	default:
@@ -150,18 +176,25 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 	return 0;
 }
 
+/* One encoding for each value of a flag. */
+static bool decode_flag(PackReader *r)
+{
+	uint8_t flag = unpack_u8(r);
+
+	if (flag > 1)
+		r->error = r->error ?: -EBADMSG;
+	return flag == 1;
+}
+
 static void decode_state(PackReader *r, LinkMessage *m)
 {
-	uint8_t jailed;
-
 	m->state = (SessionState)unpack_enum(r, SESSION_STATE_MAX);
 	m->leader = unpack_u32(r);
-	jailed = unpack_u8(r);
+	m->jailed = decode_flag(r);
 	m->exit_status = unpack_i32(r);
-	/* A pid is positive in a pid_t; one encoding for each value of a flag. */
-	if (m->leader > INT32_MAX || jailed > 1)
+	/* A pid is positive in a pid_t. */
+	if (m->leader > INT32_MAX)
 		r->error = r->error ?: -EBADMSG;
-	m->jailed = jailed == 1;
 }
 
 static void decode_rows(PackReader *r, LinkMessage *m)
@@ -241,8 +274,26 @@ int link_decode(const void *data, size_t size, LinkMessage *ret)
 	case LINK_DONE:
 		m.serial = unpack_u32(&r);
 		m.result = unpack_i32(&r);
+		m.text = unpack_string(&r, LINK_TEXT_MAX);
 		if (m.result > 0)
 			r.error = r.error ?: -EBADMSG;
+		break;
+	case LINK_ALLOW:
+		m.serial = unpack_u32(&r);
+		m.text = unpack_string(&r, LINK_TEXT_MAX);
+		m.comment = unpack_string(&r, LINK_TEXT_MAX);
+		m.usec = unpack_u64(&r);
+		m.configured = decode_flag(&r);
+		break;
+	case LINK_REVOKE:
+		m.serial = unpack_u32(&r);
+		m.text = unpack_string(&r, LINK_TEXT_MAX);
+		m.configured = decode_flag(&r);
+		break;
+	case LINK_DENIED:
+		decode_rows(&r, &m);
+		if (!r.error && (m.table != LINK_TABLE_DENIED || m.first != 0 || m.total != m.n_rows))
+			r.error = -EBADMSG;
 		break;
 	case LINK_KIND_MAX:
 	default:

@@ -41,7 +41,11 @@ typedef enum LinkKind {
 	LINK_STOP,    /* service: serial, usec of grace; hang up, then kill */
 	LINK_TABLE_GET, /* service: serial, table, first row wanted */
 	LINK_TABLE,     /* session: serial, table, first, total, rows */
-	LINK_DONE,      /* session: serial, result 0 or a negative errno */
+	LINK_DONE,      /* session: serial, result 0 or a negative errno, text: cause and fix, or nothing */
+	LINK_ALLOW,     /* service: serial, text (the address), comment, usec from now (0: until the session
+			   ends), configured */
+	LINK_REVOKE,    /* service: serial, text (the address), configured */
+	LINK_DENIED,    /* session: rows of LINK_TABLE_DENIED that are new or have grown */
 	LINK_KIND_MAX,
 } LinkKind;
 
@@ -51,6 +55,11 @@ typedef enum LinkTable {
 	LINK_TABLE_ROUTES,      /* destination, verdict, device, reason, state */
 	LINK_TABLE_EXPOSURE,    /* path, kind, mode, origin, reason */
 	LINK_TABLE_ENVIRONMENT, /* name, origin */
+	LINK_TABLE_PORTS,       /* port, direction, state, origin */
+	LINK_TABLE_DENIED,      /* last time (usec since 1970), protocol, address, port, program, reason,
+				   count; numbers in decimal */
+	LINK_TABLE_ALLOWED,     /* address, comment, end (usec since 1970; 0: with the session), configured
+				   (0 or 1) */
 	LINK_TABLE_MAX,
 } LinkTable;
 
@@ -70,7 +79,8 @@ typedef struct LinkMessage {
 	int32_t exit_status;
 	int32_t result;
 	uint64_t usec;
-	char *error, *text;
+	bool configured; /* an allow-ip of the configuration, else of this session alone */
+	char *error, *text, *comment;
 	LinkTable table;
 	uint32_t first, total, n_rows;
 	LinkRow *rows;

@@ -36,7 +36,15 @@ struct LinkServer {
 
 	Packet answers[LINK_WAITING_MAX];
 	size_t n_answers;
+	bool denied_due;
+	Packet denied; /* made, and not yet taken by the socket */
 };
+
+static void packet_done(Packet *packet)
+{
+	free(packet->data);
+	*packet = (Packet){ 0 };
+}
 
 static void link_disconnect(LinkServer *server)
 {
@@ -76,8 +84,29 @@ static int link_send_last(LinkServer *server)
 			 &(LinkMessage){ .kind = LINK_FAILED, .error = server->error, .text = server->text });
 }
 
-/* In this order: greeting, answers, state, the start, the last word. Return: 0 when nothing waits, or a
- * negative errno. */
+/* The rows are kept as the packet that the socket did not take. */
+static int link_send_denied(LinkServer *server)
+{
+	_cleanup_(link_message_done) LinkMessage m = { .kind = LINK_DENIED, .table = LINK_TABLE_DENIED };
+	int r;
+
+	if (!server->denied.data) {
+		r = server->calls.denied(server->userdata, &m.rows, &m.n_rows);
+		if (r < 0 || m.n_rows == 0)
+			return r == -ENOMEM ? r : 0;
+		m.total = m.n_rows;
+		r = link_encode(&m, &server->denied.data, &server->denied.size, NULL);
+		if (r < 0)
+			return r;
+	}
+	r = packet_send(server->fd, server->denied.data, server->denied.size);
+	if (r == 0)
+		packet_done(&server->denied);
+	return r;
+}
+
+/* In this order: greeting, answers, state, denied, the start, the last word. Return: 0 when nothing waits, or
+ * a negative errno. */
 static int link_flush_some(LinkServer *server)
 {
 	int r = 0;
@@ -101,6 +130,12 @@ static int link_flush_some(LinkServer *server)
 		if (r < 0)
 			return r;
 		server->status_due = false;
+	}
+	if (server->denied_due) {
+		r = link_send_denied(server);
+		if (r < 0)
+			return r;
+		server->denied_due = false;
 	}
 	if (server->started_due) {
 		r = link_send(server, &(LinkMessage){ .kind = LINK_STARTED });
@@ -172,9 +207,24 @@ static int link_answer_table(LinkServer *server, const LinkMessage *question)
 	return link_answer(server, &page);
 }
 
+static int link_answer_reach(LinkServer *server, const LinkMessage *question)
+{
+	_cleanup_free_ char *problem = NULL, *text = NULL;
+	int r;
+
+	r = server->calls.reach(server->userdata, question, &problem);
+	text = r < 0 && problem ? link_text(problem) : NULL;
+	return link_answer(
+		server,
+		&(LinkMessage){ .kind = LINK_DONE, .serial = question->serial, .result = r, .text = text });
+}
+
 static int link_handle(LinkServer *server, const LinkMessage *m)
 {
 	switch (m->kind) {
+	case LINK_ALLOW:
+	case LINK_REVOKE:
+		return link_answer_reach(server, m);
 	case LINK_STOP:
 		server->calls.stop(server->userdata, m->usec);
 		return link_answer(server, &(LinkMessage){ .kind = LINK_DONE, .serial = m->serial });
@@ -187,6 +237,7 @@ static int link_handle(LinkServer *server, const LinkMessage *m)
 	case LINK_EXITED:
 	case LINK_TABLE:
 	case LINK_DONE:
+	case LINK_DENIED:
 	case LINK_KIND_MAX:
 	default:
 		return -EBADMSG;
@@ -270,6 +321,7 @@ LinkServer *link_server_free(LinkServer *server)
 	link_disconnect(server);
 	(void)sd_event_source_disable_unref(server->listen_source);
 	(void)close_fd(server->listen_fd);
+	packet_done(&server->denied);
 	free(server->buffer);
 	free(server->error);
 	free(server->text);
@@ -282,6 +334,12 @@ void link_server_set_status(LinkServer *server, const LinkStatus *status)
 {
 	server->status = *status;
 	server->status_due = true;
+	link_flush(server);
+}
+
+void link_server_denied(LinkServer *server)
+{
+	server->denied_due = true;
 	link_flush(server);
 }
 

@@ -12,6 +12,8 @@
 #include "dbus/base.h"
 #include "service/link/link.h"
 
+#define LINK_SERVER_DENIED_MAX 32u
+
 typedef struct LinkServer LinkServer;
 
 typedef struct LinkServerCalls {
@@ -20,6 +22,16 @@ typedef struct LinkServerCalls {
 	/* All rows of table, to be freed by the link server. Return: 0 or a negative errno, which is the
 	 * answer. */
 	int (*table)(void *userdata, LinkTable table, LinkRow **ret_rows, uint32_t *ret_n);
+	/*
+	 * Open an address, or close it again; m is LINK_ALLOW or LINK_REVOKE. Return: 0, or a negative errno
+	 * with *ret_problem (allocated; cause and fix), which are the answer.
+	 */
+	int (*reach)(void *userdata, const LinkMessage *m, char **ret_problem);
+	/*
+	 * The rows of LINK_TABLE_DENIED that the service has not been told, as they are now; at most
+	 * LINK_SERVER_DENIED_MAX, to be freed by the link server. Asked for after link_server_denied().
+	 */
+	int (*denied)(void *userdata, LinkRow **ret_rows, uint32_t *ret_n);
 	/* The last word (failed or exited) is with the service. */
 	void (*delivered)(void *userdata);
 } LinkServerCalls;
@@ -43,6 +55,11 @@ typedef struct LinkStatus {
 
 /* Told at once, or with the greeting of the next connection. */
 void link_server_set_status(LinkServer *server, const LinkStatus *status);
+/*
+ * There is something that the call denied() would give. The caller sees to it that this does not come more
+ * than a few times a second; rows that wait for a slow service are asked for when it reads again.
+ */
+void link_server_denied(LinkServer *server);
 /* The agent runs. Told once. */
 void link_server_started(LinkServer *server);
 /* The last word, one of the two, told once: the launch failed (error: a CS_ERROR_ name), or all is over. */

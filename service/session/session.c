@@ -429,10 +429,22 @@ static void on_lifeline_gone(void *userdata)
 
 /* ---- birth and death ---- */
 
+static int on_link_reach(void *userdata, const LinkMessage *m, char **ret_problem)
+{
+	return -EOPNOTSUPP;
+}
+
+static int on_link_denied(void *userdata, LinkRow **ret_rows, uint32_t *ret_n)
+{
+	return 0;
+}
+
 static int session_init(Session *session, int listen_fd, int lifeline_fd)
 {
 	static const LinkServerCalls link_calls = { .stop = on_link_stop,
 						    .table = on_link_table,
+						    .reach = on_link_reach,
+						    .denied = on_link_denied,
 						    .delivered = on_link_delivered };
 	static const LifelineCalls lifeline_calls = { .signal = on_lifeline_signal,
 						      .key = on_lifeline_key,

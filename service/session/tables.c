@@ -159,6 +159,10 @@ int tables_make(const TablesSource *source, LinkTable table, LinkRow **ret_rows,
 				 (const char *const[]){ source->plan->variables[i].name,
 							source->plan->variables[i].origin });
 		break;
+	case LINK_TABLE_PORTS:
+	case LINK_TABLE_DENIED:
+	case LINK_TABLE_ALLOWED:
+		break;
 	case LINK_TABLE_MAX:
 	default:
 		return -EINVAL;

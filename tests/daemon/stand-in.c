@@ -191,6 +191,10 @@ static void on_link(StandIn *s)
 		return;
 	if (m.kind == LINK_TABLE_GET) {
 		send_table(s, &m);
+	} else if (m.kind == LINK_ALLOW || m.kind == LINK_REVOKE) {
+		done.kind = LINK_DONE;
+		done.serial = m.serial;
+		send_message(s, &done);
 	} else if (m.kind == LINK_STOP) {
 		done.kind = LINK_DONE;
 		done.serial = m.serial;

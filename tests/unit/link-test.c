@@ -115,6 +115,8 @@ static LinkMessage link_round_trip(const LinkMessage *m)
 
 static void link_kinds_round_trip(void **state)
 {
+	LinkRow attempt = { { (char *)"1", (char *)"tcp", (char *)"10.0.0.1", (char *)"22", (char *)"ssh",
+			      (char *)"private network", (char *)"3" } };
 	const LinkMessage messages[] = {
 		{ .kind = LINK_HELLO, .state = SESSION_RUNNING, .leader = 4711, .jailed = true },
 		{ .kind = LINK_STATE, .state = SESSION_ENDING, .leader = 1, .exit_status = 0x0f },
@@ -125,6 +127,19 @@ static void link_kinds_round_trip(void **state)
 		{ .kind = LINK_STOP, .serial = 9, .usec = 5 * USEC_PER_SEC },
 		{ .kind = LINK_TABLE_GET, .serial = 10, .table = LINK_TABLE_ROUTES, .first = 3 },
 		{ .kind = LINK_DONE, .serial = 11, .result = -EPERM },
+		{ .kind = LINK_DONE, .serial = 12, .result = -EPERM, .text = (char *)"cause; fix" },
+		{ .kind = LINK_ALLOW,
+		  .serial = 13,
+		  .text = (char *)"10.0.0.0/24",
+		  .comment = (char *)"laboratory",
+		  .usec = 7,
+		  .configured = true },
+		{ .kind = LINK_REVOKE, .serial = 14, .text = (char *)"10.0.0.1" },
+		{ .kind = LINK_DENIED,
+		  .table = LINK_TABLE_DENIED,
+		  .total = 1,
+		  .n_rows = 1,
+		  .rows = &attempt },
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(messages); i++) {
@@ -141,6 +156,10 @@ static void link_kinds_round_trip(void **state)
 			assert_string_equal(out.text, messages[i].text);
 		if (messages[i].error)
 			assert_string_equal(out.error, messages[i].error);
+		if (messages[i].comment)
+			assert_string_equal(out.comment, messages[i].comment);
+		assert_int_equal(out.configured, messages[i].configured);
+		assert_int_equal(out.n_rows, messages[i].n_rows);
 	}
 }
 
@@ -204,6 +223,8 @@ static void link_encoder_makes_nothing_that_the_decoder_refuses(void **state)
 		{ .kind = LINK_TABLE, .table = LINK_TABLE_WARNINGS, .total = 1, .n_rows = 1, .rows = &row },
 		{ .kind = LINK_TABLE, .table = LINK_TABLE_WARNINGS, .total = 0, .n_rows = 1, .rows = &row },
 		{ .kind = LINK_TABLE, .table = LINK_TABLE_WARNINGS, .total = LINK_ROWS_MAX + 1 },
+		{ .kind = LINK_DENIED, .table = LINK_TABLE_WARNINGS },
+		{ .kind = LINK_DENIED, .table = LINK_TABLE_DENIED, .total = 1 },
 	};
 	for (size_t i = 0; i < ELEMENTSOF(bad); i++)
 		assert_int_equal(link_encode(&bad[i], &data, &size, NULL), -EINVAL);

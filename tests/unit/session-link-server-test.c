@@ -18,7 +18,7 @@ typedef struct Fixture {
 	sd_event *event;
 	LinkServer *server;
 	struct sockaddr_un address;
-	unsigned stops, delivered;
+	unsigned stops, delivered, attempts;
 	uint64_t grace;
 	uint8_t buffer[LINK_PACKET_MAX];
 } Fixture;
@@ -46,6 +46,32 @@ static int on_table(void *userdata, LinkTable table, LinkRow **ret_rows, uint32_
 	return 0;
 }
 
+static int on_reach(void *userdata, const LinkMessage *m, char **ret_problem)
+{
+	if (m->kind == LINK_ALLOW && streq(m->text, "10.1.2.3") && streq(m->comment, "printer") &&
+	    m->usec == 60 * USEC_PER_SEC && !m->configured)
+		return 0;
+	*ret_problem = strdup("it is not there; look");
+	return -ENOENT;
+}
+
+static int on_denied(void *userdata, LinkRow **ret_rows, uint32_t *ret_n)
+{
+	Fixture *fixture = userdata;
+	LinkRow *row;
+
+	if (fixture->attempts == 0)
+		return 0;
+	row = calloc(1, sizeof(LinkRow));
+	assert_non_null(row);
+	for (size_t i = 0; i < link_table_columns(LINK_TABLE_DENIED); i++)
+		assert_true(asprintf(&row->columns[i], "%u", fixture->attempts) > 0);
+	fixture->attempts = 0;
+	*ret_rows = row;
+	*ret_n = 1;
+	return 0;
+}
+
 static void on_delivered(void *userdata)
 {
 	Fixture *fixture = userdata;
@@ -55,7 +81,7 @@ static void on_delivered(void *userdata)
 
 static int setup(void **state)
 {
-	static const LinkServerCalls calls = { on_stop, on_table, on_delivered };
+	static const LinkServerCalls calls = { on_stop, on_table, on_reach, on_denied, on_delivered };
 	Fixture *fixture = calloc(1, sizeof(*fixture));
 	int fd;
 
@@ -224,6 +250,54 @@ static void a_stop_is_answered(void **state)
 	assert_true(fixture->grace == 1234567);
 }
 
+static void addresses_are_opened_or_the_cause_is_told(void **state)
+{
+	Fixture *fixture = *state;
+	_cleanup_close_ int fd = connect_to(fixture);
+	LinkMessage m;
+
+	(void)expect(fixture, fd, LINK_HELLO);
+	say(fd, &(LinkMessage){ .kind = LINK_ALLOW,
+				.serial = 5,
+				.text = (char *)"10.1.2.3",
+				.comment = (char *)"printer",
+				.usec = 60 * USEC_PER_SEC });
+	m = expect(fixture, fd, LINK_DONE);
+	assert_int_equal(m.serial, 5);
+	assert_int_equal(m.result, 0);
+	assert_string_equal(m.text, "");
+	link_message_done(&m);
+	say(fd, &(LinkMessage){ .kind = LINK_REVOKE, .serial = 6, .text = (char *)"10.1.2.3" });
+	m = expect(fixture, fd, LINK_DONE);
+	assert_int_equal(m.result, -ENOENT);
+	assert_string_equal(m.text, "it is not there; look");
+	link_message_done(&m);
+}
+
+static void denied_attempts_are_told_to_whoever_is_there(void **state)
+{
+	Fixture *fixture = *state;
+	_cleanup_close_ int fd = FD_NONE;
+	LinkMessage m;
+
+	fixture->attempts = 3;
+	link_server_denied(fixture->server);
+	assert_int_equal(fixture->attempts, 3);
+	fd = connect_to(fixture);
+	(void)expect(fixture, fd, LINK_HELLO);
+	m = expect(fixture, fd, LINK_DENIED);
+	assert_int_equal(m.n_rows, 1);
+	assert_string_equal(m.rows[0].columns[6], "3");
+	link_message_done(&m);
+	/* Nothing to tell is not told. */
+	link_server_denied(fixture->server);
+	fixture->attempts = 4;
+	link_server_denied(fixture->server);
+	m = expect(fixture, fd, LINK_DENIED);
+	assert_string_equal(m.rows[0].columns[6], "4");
+	link_message_done(&m);
+}
+
 static void long_tables_come_in_pages(void **state)
 {
 	Fixture *fixture = *state;
@@ -319,6 +393,8 @@ int main(void)
 		LINK_TEST(a_newer_service_replaces_an_older_one),
 		LINK_TEST(the_last_word_waits_too),
 		LINK_TEST(a_stop_is_answered),
+		LINK_TEST(addresses_are_opened_or_the_cause_is_told),
+		LINK_TEST(denied_attempts_are_told_to_whoever_is_there),
 		LINK_TEST(long_tables_come_in_pages),
 		LINK_TEST(what_only_a_session_says_ends_the_connection),
 		LINK_TEST(questions_wait_behind_answers),
