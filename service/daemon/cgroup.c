@@ -171,7 +171,7 @@ static char *group_path(const Cgroups *cgroups, const char *name, const char *fi
 
 int cgroups_make(Cgroups *cgroups, char ret_name[static CS_ID_LENGTH + 1])
 {
-	_cleanup_free_ char *path = NULL, *procs = NULL;
+	_cleanup_free_ char *path = NULL;
 	char name[CS_ID_LENGTH + 1];
 	int fd, r;
 
@@ -181,12 +181,11 @@ int cgroups_make(Cgroups *cgroups, char ret_name[static CS_ID_LENGTH + 1])
 	if (r < 0)
 		return r;
 	path = group_path(cgroups, name, NULL);
-	procs = group_path(cgroups, name, "cgroup.procs");
-	if (!path || !procs)
+	if (!path)
 		return -ENOMEM;
 	if (mkdir(path, 0755) < 0)
 		return -errno;
-	fd = open(procs, O_WRONLY | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		r = -errno;
 		(void)rmdir(path);

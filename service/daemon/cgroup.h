@@ -25,7 +25,7 @@ const char *cgroups_path(const Cgroups *cgroups);
 
 /*
  * Make a group for a session. The name is random: /proc/PID/cgroup shows it to everybody. Return: the
- * descriptor of its cgroup.procs; -EOPNOTSUPP without a hierarchy; other negative errnos.
+ * descriptor of its directory; -EOPNOTSUPP without a hierarchy; other negative errnos.
  */
 int cgroups_make(Cgroups *cgroups, char ret_name[static CS_ID_LENGTH + 1]);
 bool cgroups_has(Cgroups *cgroups, const char *name);

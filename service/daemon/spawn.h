@@ -18,7 +18,7 @@ typedef struct SpawnPlan {
 	const CallerFacts *facts;
 	const LaunchRequest *request;
 	int link_fd, request_fd, lifeline_fd, guard_fd;
-	int cgroup_fd; /* of cgroup.procs, or FD_NONE */
+	int cgroup_fd; /* the group's directory, or FD_NONE */
 } SpawnPlan;
 
 /* Where the child failed before it was `session`. In the order in which it passes them. */

@@ -69,7 +69,7 @@ SESSION_CALLS = {
 SERVICE_CALLS = {
     "memfd_create": (fail("memfd_create", "EMFILE"), ["request"]),
     "socketpair": (fail("socketpair", "ENFILE"), ["lifeline"]),
-    "fork": (fail("clone", "EAGAIN"), ["process"]),
+    "fork": (("\n".join(fail(call, "EAGAIN")[0] for call in ("clone3", "clone")), os.strerror(errno.EAGAIN)), ["process"]),
     "pipes": (fail("pipe2", "EMFILE"), []),
     "bind": (fail("bind", "ENOSPC"), ["/run/claude-sandbox"]),
     "setresuid": (fail("setresuid", "EAGAIN"), ["user and groups"]),
@@ -375,9 +375,10 @@ def control_group_that_takes_nobody(lab):
         raise Skip("no cgroup2 here")
     lab.undo.append(lab.stop_service)
     lab.stop_service()
-    # the one byte that is written to cgroup.procs
-    line, cause = fail("write", "EOPNOTSUPP", 2, 1)
-    lab.wrap(SERVICE, line)
+    # born there, and the one byte that is written to cgroup.procs
+    lines = [fail("clone3", "EOPNOTSUPP"), fail("write", "EOPNOTSUPP", 2, 1)]
+    cause = lines[0][1]
+    lab.wrap(SERVICE, "\n".join(line for line, _ in lines))
     lab.call("ListSessions", user=ALICE)
     leavings, pid = Leavings.now(lab), lab.service_pid()
     lab.shell("echo STARTED").refused(125, "control group", cause)
