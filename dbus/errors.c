@@ -23,6 +23,8 @@ static const struct {
 	{ CS_ERROR_NO_SUCH_SESSION, "There is no such session; 'claude-sandbox sessions' lists them." },
 	{ CS_ERROR_PLAN_REFUSED, "The session's mounts cannot be arranged safely; nothing was started." },
 	{ CS_ERROR_SESSION_DIED, "The session ended before the agent ran; the service's log may say why." },
+	{ CS_ERROR_SESSION_SILENT,
+	  "The session does not answer; try again, or stop it ('claude-sandbox stop')." },
 	{ CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again." },
 };
 

@@ -343,6 +343,13 @@ void keeper_stop(Keeper *keeper, uint64_t grace_usec)
 		keeper_kill(keeper);
 }
 
+int keeper_get_table(Keeper *keeper, LinkTable table, uint32_t max_rows, LinkTableFunction function,
+		     void *userdata)
+{
+	return keeper->link ? link_client_get_table(keeper->link, table, max_rows, function, userdata)
+			    : -ENOTCONN;
+}
+
 void keeper_kill(Keeper *keeper)
 {
 	Session *session = keeper->session;

@@ -50,3 +50,6 @@ int keeper_attach(Keeper *keeper, int fd);
  * time. */
 void keeper_stop(Keeper *keeper, uint64_t grace_usec);
 void keeper_kill(Keeper *keeper);
+/* As link_client_get_table(); -ENOTCONN without a link. function is called before the session is freed. */
+int keeper_get_table(Keeper *keeper, LinkTable table, uint32_t max_rows, LinkTableFunction function,
+		     void *userdata);

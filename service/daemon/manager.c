@@ -17,6 +17,7 @@
 #include "service/daemon/log.h"
 #include "service/daemon/manager-bus.h"
 #include "service/daemon/session-bus.h"
+#include "service/daemon/session-tables.h"
 
 #define STOPS_MAX 256u
 #define STOPS_OF_USER_MAX 64u
@@ -202,6 +203,7 @@ static void on_client_gone(void *userdata, Client *client)
 	if (client->subscribed)
 		manager_subscribers_changed(manager);
 	launch_client_gone(manager, client);
+	session_tables_client_gone(manager, client);
 	for (Stop *stop = manager->stops, *next; stop; stop = next) {
 		next = stop->next;
 		if (stop->client == client)
@@ -226,7 +228,8 @@ static void on_config_changed(void *userdata, bool policy, bool allow_ip)
 
 static bool manager_busy(const Manager *manager)
 {
-	if (registry_first(manager->registry) || manager->launches || manager->stops)
+	if (registry_first(manager->registry) || manager->launches || manager->stops ||
+	    manager->table_queries)
 		return true;
 	if (clients_hold(manager->clients))
 		return true;
@@ -285,6 +288,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 		return sd_event_exit(manager->event, 0);
 	manager->stopping = true;
 	launch_end_all(manager);
+	session_tables_end_all(manager);
 	while (manager->stops)
 		stop_refuse(manager->stops, CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again.");
 	(void)sd_event_add_time_relative(manager->event, &manager->late, CLOCK_MONOTONIC, RELEASE_USEC, 0,
@@ -405,6 +409,7 @@ Manager *manager_free(Manager *manager)
 	manager->stopping = true;
 	if (manager->clients)
 		launch_end_all(manager);
+	session_tables_end_all(manager);
 	while (manager->stops)
 		stop_refuse(manager->stops, CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again.");
 	clients_free(manager->clients);

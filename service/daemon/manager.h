@@ -21,6 +21,7 @@
 
 typedef struct Launch Launch;
 typedef struct Stop Stop;
+typedef struct TableQuery TableQuery;
 
 typedef struct Manager {
 	sd_event *event;
@@ -31,11 +32,12 @@ typedef struct Manager {
 	Users *users;
 	Cgroups *cgroups;
 	Signals signals;
-	Launch *launches; /* not answered yet */
-	Stop *stops;      /* likewise */
-	size_t untrimmed; /* bytes that launches asked for since memory was given back */
-	bool stopping;    /* the service ends; nothing new begins */
-	bool named;       /* it has its name and is at work */
+	Launch *launches;          /* not answered yet */
+	Stop *stops;               /* likewise */
+	TableQuery *table_queries; /* what sessions are asked for callers */
+	size_t untrimmed;          /* bytes that launches asked for since memory was given back */
+	bool stopping;             /* the service ends; nothing new begins */
+	bool named;                /* it has its name and is at work */
 	sd_event_source *idle, *after, *late, *terminate, *interrupt;
 	sd_event_source *settling; /* sessions were taken over, and some have not said how they are */
 	ConfigWatch *config_watch;

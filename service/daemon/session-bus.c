@@ -4,6 +4,7 @@
 #include "dbus/names.h"
 #include "service/daemon/manager-bus.h"
 #include "service/daemon/session-properties.h"
+#include "service/daemon/session-tables.h"
 #include "service/link/pack.h"
 
 /*
@@ -51,6 +52,7 @@ static int on_method(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	/* The object is the session; the vtable was registered with the manager. */
 	Manager *manager = sd_bus_slot_get_userdata(sd_bus_get_current_slot(sd_bus_message_get_bus(m)));
 	const AuthEntry *entry;
+	LinkTable table;
 	Client *client;
 	int r;
 
@@ -60,6 +62,9 @@ static int on_method(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	if (streq(entry->member, CS_MEMBER_STOP))
 		return manager_stop(manager, client, m, session->id, KEEPER_GRACE_USEC, entry->action,
 				    reterr);
+	/* Whoever found the object may see it; what it holds is not handed out on that account alone. */
+	if (session_table_of_member(entry->member, &table) && session_visible(session, client->uid))
+		return session_table_answer(manager, client, m, session, table, reterr);
 	return sd_bus_error_setf(reterr, CS_ERROR_NOT_AUTHORIZED, "Nobody may call this member.");
 }
 

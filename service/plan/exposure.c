@@ -13,7 +13,8 @@ ExposureRow *exposure_make(const Plan *plan, size_t *ret_n)
 
 		rows[i] = (ExposureRow){
 			.path = entry->destination,
-			.kind = entry_kind_to_string(entry->kind),
+			/* To a person the node, not how it is mounted, is what is there. */
+			.kind = entry->device ? "device" : entry_kind_to_string(entry->kind),
 			.mode = entry_mode_to_string(entry->mode),
 			.origin = entry->origin,
 			.reason = entry->reason,

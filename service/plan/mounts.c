@@ -55,7 +55,9 @@ static int make_entries(PlanBuild *build)
 
 	if ((r = build_check_allow_write(build)) < 0)
 		return r;
-	return build_check_agent(build);
+	if ((r = build_check_agent(build)) < 0)
+		return r;
+	return build_descriptors(build);
 }
 
 int plan_make(const SessionRequest *request, const Profile *profile, const PlanFacts *facts,

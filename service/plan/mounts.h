@@ -75,6 +75,13 @@ typedef struct Plan {
 	bool jailed;
 } Plan;
 
+/* One of the caller's descriptors that is a file. */
+typedef struct PlanDescriptor {
+	unsigned number;  /* 0 to 2 */
+	const char *path; /* where it is outside; NULL where that cannot be told */
+	bool writable;    /* by this descriptor, or by opening it again */
+} PlanDescriptor;
+
 /* What the session found out by doing (it is the impure part) and the plan needs. */
 typedef struct PlanFacts {
 	bool private_proc;         /* the holder could mount one */
@@ -88,6 +95,8 @@ typedef struct PlanFacts {
 				       NULL-terminated */
 	bool terminal;              /* the session has a PTY: it is bound at /dev/console by its path */
 	const char *terminal_path;  /* "/dev/pts/N" outside */
+	const PlanDescriptor *descriptors;
+	size_t n_descriptors;
 } PlanFacts;
 
 /*

@@ -78,6 +78,8 @@ int build_check_agent(PlanBuild *build);            /* at the end: nothing writa
 int build_check_workspace(PlanBuild *build); /* find and check it; the plan's workspace and cwd */
 int build_workspace(PlanBuild *build);       /* 12 */
 int build_temp_root(PlanBuild *build);       /* 13 */
+/* mounts-descriptors.c */
+int build_descriptors(PlanBuild *build); /* at the end: no mounts */
 /* mounts-allow.c */
 int build_allow_write(PlanBuild *build);       /* 14 */
 int build_check_allow_write(PlanBuild *build); /* at the end: a warning for what stays hidden */

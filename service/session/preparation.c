@@ -3,6 +3,7 @@
 
 #include "dbus/names.h"
 #include "service/plan/workspace-rules.h"
+#include "service/session/descriptor-facts.h"
 #include "service/session/git-config.h"
 #include "service/session/git-places.h"
 #include "service/session/resolver.h"
@@ -307,6 +308,7 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 		     Plan *ret, const char **ret_error, char **ret_problem)
 {
 	_cleanup_free_ char *git_config = NULL, *resolver = NULL, *temp_root = NULL;
+	_cleanup_(descriptor_facts_done) DescriptorFacts descriptors = { 0 };
 	_cleanup_(strings_freep) char **sockets = NULL;
 	PlanView view = view_functions(&preparation->view);
 	PlanFacts facts;
@@ -322,6 +324,8 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 		r = make_resolver(preparation, network, &resolver);
 	if (r == 0)
 		r = make_temp_root(preparation, &temp_root, &preparation->warnings);
+	if (r == 0)
+		r = descriptor_facts_find(keys->fds, &descriptors);
 	if (r < 0)
 		return r;
 	facts = (PlanFacts){ .private_proc = network->private_proc,
@@ -329,7 +333,9 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 			     .resolver = resolver,
 			     .temp_root = temp_root,
 			     .terminal = keys->terminal_fd >= 0,
-			     .terminal_path = keys->terminal_path };
+			     .terminal_path = keys->terminal_path,
+			     .descriptors = descriptors.descriptors,
+			     .n_descriptors = descriptors.n };
 	r = choose_git_places(preparation, &facts);
 	if (r == 0)
 		r = find_sockets(preparation, &facts, &sockets, ret_problem);

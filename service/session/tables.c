@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/tables.h"
 
+#include "service/net/route-state.h"
 #include "service/plan/exposure.h"
 #include "service/session/link-server.h"
 
@@ -102,22 +103,27 @@ static void make_posture(Rows *rows, const TablesSource *source)
 					    : "the host's own name servers");
 }
 
-static void make_routes(Rows *rows, const Network *network)
+/* None where the host's network is shared: there is nothing of ours in it. */
+static int make_routes(Rows *rows, const Network *network)
 {
-	const RouteTable *routes = &network->routes;
+	_cleanup_free_ RouteShown *shown = NULL;
+	size_t n = 0;
+	int r;
 
-	for (size_t i = 0; i < routes->n_rows; i++) {
-		const RouteRow *row = &routes->rows[i];
+	if (!network->jailed)
+		return 0;
+	if (!network->denial_open)
+		return -EINPROGRESS;
+	r = routes_show(&network->denial, &shown, &n);
+	for (size_t i = 0; i < n; i++) {
 		char text[ROUTE_TEXT_MAX];
 
 		rows_add(rows, 5,
-			 (const char *const[]){
-				 route_to_string(row->address, row->length, text),
-				 route_verdict_to_string(row->verdict),
-				 row->verdict == ROUTE_DENY ? "" : ROUTES_JAIL_DEVICE, row->reason,
-				 network->denial.left_out && network->denial.left_out[i] ? "left out"
-											 : "in force" });
+			 (const char *const[]){ route_to_string(shown[i].address, shown[i].length, text),
+						route_verdict_to_string(shown[i].verdict), shown[i].device,
+						shown[i].reason, shown[i].state });
 	}
+	return r;
 }
 
 static int make_exposure(Rows *rows, const Plan *plan)
@@ -147,13 +153,14 @@ int tables_make(const TablesSource *source, LinkTable table, LinkRow **ret_rows,
 		make_posture(&rows, source);
 		break;
 	case LINK_TABLE_ROUTES:
-		make_routes(&rows, source->network);
+		rows.error = make_routes(&rows, source->network) ?: rows.error;
 		break;
 	case LINK_TABLE_EXPOSURE:
-		if (source->plan)
-			rows.error = make_exposure(&rows, source->plan);
+		rows.error = source->plan ? make_exposure(&rows, source->plan) ?: rows.error : -EINPROGRESS;
 		break;
 	case LINK_TABLE_ENVIRONMENT:
+		if (!source->plan)
+			rows.error = -EINPROGRESS;
 		for (size_t i = 0; source->plan && i < source->plan->n_variables; i++)
 			rows_add(&rows, 2,
 				 (const char *const[]){ source->plan->variables[i].name,

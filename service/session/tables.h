@@ -17,5 +17,6 @@ typedef struct TablesSource {
 	bool resolver; /* names can resolve */
 } TablesSource;
 
-/* Return: 0 with rows, to be freed as LinkMessage.rows are; -ENOMEM. */
+/* Return: 0 with rows, to be freed as LinkMessage.rows are; -ENOMEM; -EINPROGRESS for what is
+ * not made yet. */
 int tables_make(const TablesSource *source, LinkTable table, LinkRow **ret_rows, uint32_t *ret_n);

@@ -132,11 +132,70 @@ static bool acts(const StandIn *s, const char *what)
 	return streq(s->act, what);
 }
 
+/* What a session's user can make it say: bytes, escape codes, names that are long. */
+static uint32_t fill_hostile(LinkTable table, LinkRow *rows)
+{
+	static char name[4097];
+	size_t columns = link_table_columns(table);
+
+	memset(name, 'n', sizeof(name) - 1);
+	name[0] = '/';
+	for (size_t c = 0; c < columns; c++) {
+		rows[0].columns[c] = (char *)"/esc \x1b[2J\n\xff\xe2\x80\xae";
+		rows[1].columns[c] = name;
+		rows[2].columns[c] = (char *)"";
+	}
+	return 3;
+}
+
+/* More than the service takes, in rows that each packet can hold. */
+static uint32_t fill_too_much(LinkTable table, LinkRow *rows)
+{
+	static char text[LINK_TEXT_MAX + 1];
+
+	memset(text, 'x', LINK_TEXT_MAX);
+	for (size_t i = 0; i < 300; i++)
+		for (size_t c = 0; c < link_table_columns(table); c++)
+			rows[i].columns[c] = text;
+	return 300;
+}
+
+static void send_rows(StandIn *s, const LinkMessage *question)
+{
+	LinkMessage m = LINK_MESSAGE_INIT;
+	LinkRow rows[512] = { 0 };
+	uint32_t n = acts(s, "too-much") ? fill_too_much(question->table, rows)
+					 : fill_hostile(question->table, rows);
+
+	m.kind = LINK_TABLE;
+	m.serial = question->serial;
+	m.table = question->table;
+	m.first = question->first;
+	m.total = n;
+	m.n_rows = n - question->first;
+	m.rows = rows + question->first;
+	send_message(s, &m);
+}
+
 static void send_table(StandIn *s, const LinkMessage *question)
 {
 	LinkMessage m = LINK_MESSAGE_INIT;
 	LinkRow rows[512] = { 0 };
 	size_t n = strings_count(s->facts);
+
+	if (question->table != LINK_TABLE_POSTURE && question->table != LINK_TABLE_WARNINGS) {
+		if (acts(s, "hush"))
+			return;
+		if (acts(s, "refuse-table")) {
+			m.kind = LINK_DONE;
+			m.serial = question->serial;
+			m.result = -EINPROGRESS;
+			send_message(s, &m);
+			return;
+		}
+		send_rows(s, question);
+		return;
+	}
 
 	m.kind = LINK_TABLE;
 	m.serial = question->serial;

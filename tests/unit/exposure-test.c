@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "service/plan/bwrap-args.h"
 #include "service/plan/exposure.h"
 #include "service/plan/mount-list.h"
 #include "tests/unit/plan-fixture.h"
@@ -25,7 +26,8 @@ static void test_rows(void **state)
 		const Entry *entry = &fixture.plan.entries[i];
 
 		assert_ptr_equal(rows[i].path, entry->destination);
-		assert_string_equal(rows[i].kind, entry_kind_to_string(entry->kind));
+		assert_string_equal(rows[i].kind,
+				    entry->device ? "device" : entry_kind_to_string(entry->kind));
 		assert_string_equal(rows[i].mode, entry_mode_to_string(entry->mode));
 		assert_true(rows[i].origin && rows[i].origin[0] && rows[i].reason && rows[i].reason[0]);
 		masked += streq(rows[i].mode, "masked");
@@ -38,6 +40,52 @@ static void test_rows(void **state)
 	}
 	assert_true(masked > 20);
 	free(rows);
+	plan_fixture_done(&fixture);
+}
+
+/* Files that the caller handed in are rows, behind the mounts, and nothing that bwrap hears of. */
+static void test_descriptors(void **state)
+{
+	static const PlanDescriptor descriptors[] = {
+		{ 0, "/home/user/notes \xff.txt", true },
+		{ 1, NULL, true },
+		{ 2, "/var/log/read-only", false },
+		{ 3, "/never", true },
+	};
+	static const char *const paths[] = { "/home/user/notes \xff.txt", "/proc/self/fd/1",
+					     "/var/log/read-only" };
+	BwrapArguments with = { 0 }, without = { 0 };
+	PlanFixture fixture;
+	ExposureRow *rows;
+	size_t n = 0;
+
+	plan_fixture_init(&fixture, "user", "claude");
+	assert_int_equal(plan_fixture_make(&fixture), 0);
+	assert_int_equal(bwrap_arguments_make(&fixture.plan, 20, &without), 0);
+	fixture.facts.descriptors = descriptors;
+	fixture.facts.n_descriptors = ELEMENTSOF(descriptors);
+	assert_int_equal(plan_fixture_make(&fixture), 0);
+	assert_int_equal(bwrap_arguments_make(&fixture.plan, 20, &with), 0);
+	assert_int_equal(with.size, without.size);
+	assert_memory_equal(with.text, without.text, with.size);
+	rows = exposure_make(&fixture.plan, &n);
+	assert_non_null(rows);
+	for (size_t i = 0; i < ELEMENTSOF(paths); i++) {
+		const ExposureRow *row = &rows[n - ELEMENTSOF(paths) + i];
+
+		assert_string_equal(row->path, paths[i]);
+		assert_string_equal(row->kind, "descriptor");
+		assert_string_equal(row->mode, i < 2 ? "rw" : "ro");
+		assert_string_equal(row->origin, "caller");
+		assert_non_null(strstr(row->reason, i < 2 ? "changed" : "read"));
+	}
+	assert_string_not_equal(rows[n - ELEMENTSOF(paths) - 1].kind, "descriptor");
+	/* They decide nothing about what is seen at their path. */
+	assert_string_not_equal(
+		entry_kind_to_string(plan_covering(&fixture.plan, "/var/log/read-only")->kind), "descriptor");
+	free(rows);
+	bwrap_arguments_done(&with);
+	bwrap_arguments_done(&without);
 	plan_fixture_done(&fixture);
 }
 
@@ -72,6 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_descriptors),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_names),
 	};

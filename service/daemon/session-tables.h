@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The tables that callers ask for and a session answers: ListRoutes, ListExposure, ListEnvironment. One
+ * question of a session is under way at a time, so that the link has room for what the service itself asks;
+ * calls for the same table that came before it was sent share its answer, so that whoever asks a silent
+ * session waits for three answers at most, however many others ask.
+ */
+
+#include <systemd/sd-bus.h>
+
+#include "dbus/base.h"
+#include "service/daemon/manager.h"
+
+/* Of one user, whatever they wait for; root is not counted. */
+#define SESSION_TABLE_CALLS_OF_USER_MAX 16u
+/* Rows that are taken of a table; a session has no more. */
+#define SESSION_EXPOSURE_ROWS_MAX 256u
+#define SESSION_ROUTES_ROWS_MAX 2048u
+
+/* Is the member one of the three? */
+bool session_table_of_member(const char *member, LinkTable *ret);
+
+/*
+ * Answer call, of a client who may see session, with a table of it. Return: 1, the answer comes later; a
+ * negative errno with *reterr.
+ */
+int session_table_answer(Manager *manager, Client *client, sd_bus_message *call, Session *session,
+			 LinkTable table, sd_bus_error *reterr);
+
+/* The client has left the bus: nobody waits any more. */
+void session_tables_client_gone(Manager *manager, const Client *client);
+/* Answer whatever still waits: the service stops. */
+void session_tables_end_all(Manager *manager);
+/* Appended to reply as the member's result: paths are bytes, the rest is text. Return: >= 0 or negative. */
+int session_table_append(sd_bus_message *reply, LinkTable table, const LinkCells *cells);
