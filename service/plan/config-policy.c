@@ -110,12 +110,10 @@ static bool has_effect(const ConfigValue *value)
 	switch (value->key) {
 	case CONFIG_LOCAL_PORT:
 	case CONFIG_CALLBACK_PORT:
-	case CONFIG_ALLOW_DEVICE:
 	case CONFIG_MEMORY_MAX:
 	case CONFIG_TASKS_MAX:
 		return false;
 	case CONFIG_LOCAL_MODEL_PORT:
-	case CONFIG_GPU:
 		return streq(value->text, "0");
 	case CONFIG_EGRESS_JAIL:
 		return streq(value->text, "1");

@@ -3,6 +3,9 @@
 
 #include <arpa/inet.h>
 
+#include "service/plan/device-rules.h"
+#include "service/plan/workspace-rules.h"
+
 /* The most processes that Linux can number (proc(5), pid_max): 2^22. */
 #define TASKS_MOST 4194304u
 #define SESSIONS_MOST 10000u
@@ -163,9 +166,50 @@ static int parse_path(const char *text, char **ret, char **ret_problem)
 	return 0;
 }
 
+/* What the path alone forbids is refused here, where the line is known, and not first at each launch. */
+static int refuse_never(char **ret_problem, const char *text, const char *cause)
+{
+	_cleanup_free_ char *shown = config_display(text);
+
+	return shown ? refuse(ret_problem, -EINVAL, "'%s' is never given to an agent: %s; remove it", shown,
+			      cause)
+		     : -ENOMEM;
+}
+
+static int parse_writable(const char *text, char **ret, char **ret_problem)
+{
+	_cleanup_free_ char *path = NULL;
+	const char *cause;
+	int r = parse_path(text, &path, ret_problem);
+
+	if (r < 0)
+		return r;
+	cause = allow_write_refusal(path);
+	if (cause)
+		return refuse_never(ret_problem, text, cause);
+	*ret = TAKE_PTR(path);
+	return 0;
+}
+
+static int parse_workspace(const char *text, char **ret, char **ret_problem)
+{
+	_cleanup_free_ char *path = NULL;
+	const char *cause;
+	int r = parse_path(text, &path, ret_problem);
+
+	if (r < 0)
+		return r;
+	cause = workspace_root_refusal(path);
+	if (cause)
+		return refuse_never(ret_problem, text, cause);
+	*ret = TAKE_PTR(path);
+	return 0;
+}
+
 static int parse_device(const char *text, char **ret, char **ret_problem)
 {
 	_cleanup_free_ char *path = NULL;
+	const char *cause;
 	int r = parse_path(text, &path, ret_problem);
 
 	if (r < 0)
@@ -173,10 +217,9 @@ static int parse_device(const char *text, char **ret, char **ret_problem)
 	if (!starts_with(path, "/dev/"))
 		return refuse_value(ret_problem, text,
 				    "is not below /dev; name a device node such as /dev/kvm");
-	if (streq(path, "/dev/net/tun") || streq(path, "/dev/net"))
-		return refuse_value(
-			ret_problem, text,
-			"is never given to an agent, since it makes network interfaces; remove it");
+	cause = device_path_refusal(path);
+	if (cause)
+		return refuse_never(ret_problem, text, cause);
 	*ret = TAKE_PTR(path);
 	return 0;
 }
@@ -275,14 +318,14 @@ static const struct {
 	ValueFunction parse;
 	bool list, split;
 } keys[CONFIG_KEY_MAX] = {
-	[CONFIG_WORKSPACE_ROOT] = { "workspace-root", parse_path },
+	[CONFIG_WORKSPACE_ROOT] = { "workspace-root", parse_workspace },
 	[CONFIG_NO_FORGE] = { "no-forge", parse_flag },
 	[CONFIG_EGRESS_JAIL] = { "egress-jail", parse_flag },
 	[CONFIG_ALLOW_IP] = { "allow-ip", parse_address, .list = true },
 	[CONFIG_LOCAL_PORT] = { "local-port", parse_port, .list = true },
 	[CONFIG_LOCAL_MODEL_PORT] = { "local-model-port", parse_model_port },
 	[CONFIG_CALLBACK_PORT] = { "callback-port", parse_port, .list = true },
-	[CONFIG_ALLOW_WRITE] = { "allow-write", parse_path, .list = true },
+	[CONFIG_ALLOW_WRITE] = { "allow-write", parse_writable, .list = true },
 	[CONFIG_PASS_ENV] = { "pass-env", parse_variable, .list = true, .split = true },
 	[CONFIG_GPU] = { "gpu", parse_flag },
 	[CONFIG_ALLOW_DEVICE] = { "allow-device", parse_device, .list = true },

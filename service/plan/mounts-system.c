@@ -34,8 +34,9 @@ static int build_dev(PlanBuild *build)
 		return build_refuse(build, CS_ERROR_PLAN_REFUSED, "the session's terminal %s has gone: %s",
 				    build->facts->terminal_path, r < 0 ? strerror(-r) : "it is no device");
 	/*
-	 * The one bind by path: bwrap binds with device access by path alone. Nobody can put another device
-	 * there, as launch holds this pts open and its number is not given out again before it is closed.
+	 * By path, as every device: bwrap binds with device access by path alone. Nobody can put another
+	 * device there, as launch holds this pts open and its number is not given out again before it is
+	 * closed.
 	 */
 	return plan_add_device(
 		build->plan, &terminal, "/dev/console", "terminal",
@@ -83,7 +84,8 @@ int build_root(PlanBuild *build)
 	if (r < 0)
 		return build_refuse(build, CS_ERROR_PLAN_REFUSED, "/ cannot be bound: %s", strerror(-r));
 	r = plan_add_bind(build->plan, &root, "/", ENTRY_RO, "system", "programs and libraries");
-	if (r < 0 || (r = build_dev(build)) < 0 || (r = build_proc(build)) < 0)
+	if (r < 0 || (r = build_dev(build)) < 0 || (r = build_devices(build)) < 0 ||
+	    (r = build_proc(build)) < 0)
 		return r;
 	return plan_add_tmpfs(build->plan, "/tmp", 01777, ENTRY_PRIVATE, "system",
 			      "hides other programs' sockets and temporary files");

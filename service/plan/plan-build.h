@@ -61,6 +61,8 @@ int build_marker(PlanBuild *build);     /* 5: once the agent's path is known */
 int build_secrets(PlanBuild *build);    /* 15: the system's */
 int build_resolver(PlanBuild *build);   /* 16 */
 int build_git_config(PlanBuild *build); /* 17 */
+/* mounts-devices.c */
+int build_devices(PlanBuild *build); /* 2, in the fresh /dev */
 /* mounts-sockets.c */
 int build_sockets(PlanBuild *build);       /* 5: those that "/" shows */
 int build_bound_sockets(PlanBuild *build); /* 14: those that a later bind shows again */

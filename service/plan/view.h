@@ -16,6 +16,7 @@ typedef struct PlanNode {
 	mode_t mode; /* st_mode: type and permission */
 	uid_t uid;
 	gid_t gid;
+	dev_t device; /* st_rdev: which device the node is, where it is one */
 	int fd; /* O_PATH on exactly this object, to be handed to bwrap; FD_NONE in tests */
 } PlanNode;
 

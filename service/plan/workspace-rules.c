@@ -153,6 +153,19 @@ int directory_check(const char *path, const char *const *homes, char **ret_cause
 	return 0;
 }
 
+const char *workspace_root_refusal(const char *path)
+{
+	if (streq(path, "/"))
+		return "it is the whole file system";
+	for (size_t i = 0; i < ELEMENTSOF(home_collections); i++)
+		if (streq(path, home_collections[i]))
+			return "it holds the home directories";
+	for (size_t i = 0; i < ELEMENTSOF(system_directories); i++)
+		if (streq(path, system_directories[i].path))
+			return "it is a system directory";
+	return NULL;
+}
+
 /* Does path lie in, or contain, a credential path of home? Return: that path below home, or NULL. */
 static const char *shown_credential(const char *path, const char *home)
 {

@@ -17,6 +17,12 @@ int workspace_check(const char *path, const char *const *homes, char **ret_probl
  */
 int directory_check(const char *path, const char *const *homes, char **ret_cause);
 
+/*
+ * What the path of workspace-root alone tells, before any file system is looked at: the places that can be
+ * nobody's workspace under whatever account. Return: NULL, or why not (a clause).
+ */
+const char *workspace_root_refusal(const char *path);
+
 /* May allow-write name this canonical path? Return: NULL, or why not (a clause). */
 const char *allow_write_refusal(const char *path);
 

@@ -311,6 +311,7 @@ static int view_resolve(void *userdata, const char *path, PlanNode *ret)
 			   .mode = st.st_mode,
 			   .uid = st.st_uid,
 			   .gid = st.st_gid,
+			   .device = st.st_rdev,
 			   .fd = TAKE_FD(walk.fd) };
 	return 0;
 }

@@ -134,6 +134,9 @@ def bad_configuration(lab):
         "egress-jail = perhaps\n": (f"{CONFIG}:1", "perhaps"),
         "pass-env = LD_PRELOAD\n": (f"{CONFIG}:1", "LD_PRELOAD"),
         "allow-write = ../etc\n": (f"{CONFIG}:1",),
+        "no-forge\nallow-write = /\n": (f"{CONFIG}:2", "whole jail"),
+        "workspace-root = /home\n": (f"{CONFIG}:1", "home directories"),
+        "allow-device = /dev/net/tun\n": (f"{CONFIG}:1", "networks"),
         "\n\nlocal-port = 01920\n": (f"{CONFIG}:3",),
     }
     for text, words in cases.items():
@@ -177,7 +180,7 @@ def untrusted_configuration(lab):
 @test(60, needs="bus")
 def configuration_without_effect(lab):
     """A key that this version does not act on refuses instead of being ignored."""
-    for line in ("local-port = 8080", "callback-port = 1455", "gpu", "allow-device = /dev/null"):
+    for line in ("local-port = 8080", "callback-port = 1455", "memory-max = 1G", "tasks-max = 100"):
         lab.configure(line + "\n")
         refused(lab, f"{CONFIG}:1")
         lab.restore()

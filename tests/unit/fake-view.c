@@ -112,7 +112,11 @@ static int fake_resolve(void *userdata, const char *path, PlanNode *ret)
 	int r = walk(userdata, path, false, &place, &node);
 	if (r < 0)
 		return r;
-	*ret = (PlanNode){ .path = TAKE_PTR(place), .mode = node.mode, .uid = node.uid, .fd = FD_NONE };
+	*ret = (PlanNode){ .path = TAKE_PTR(place),
+			   .mode = node.mode,
+			   .uid = node.uid,
+			   .device = node.device,
+			   .fd = FD_NONE };
 	return 0;
 }
 

@@ -10,6 +10,7 @@ typedef struct FakeNode {
 	mode_t mode;      /* type and permission */
 	uid_t uid;
 	const char *link; /* the text of a link */
+	dev_t device;
 } FakeNode;
 
 typedef struct FakeView {
