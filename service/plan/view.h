@@ -17,7 +17,7 @@ typedef struct PlanNode {
 	uid_t uid;
 	gid_t gid;
 	dev_t device; /* st_rdev: which device the node is, where it is one */
-	int fd; /* O_PATH on exactly this object, to be handed to bwrap; FD_NONE in tests */
+	int fd;       /* O_PATH on exactly this object, to be handed to bwrap; FD_NONE in tests */
 } PlanNode;
 
 #define PLAN_NODE_INIT ((PlanNode){ .fd = FD_NONE })
