@@ -40,6 +40,7 @@ struct MaskWatch {
 	size_t n_places, n_names;
 	int inotify_fd, mounts_fd, root_fd;
 	bool known; /* device and inode are those of the start */
+	bool stopped;
 	sd_event_source *inotify_source, *mounts_source;
 };
 
@@ -256,6 +257,15 @@ int mask_watch_new(sd_event *event, const Plan *plan, MaskWatchGone gone, void *
 	return 0;
 }
 
+void mask_watch_stop(MaskWatch *watch)
+{
+	if (!watch)
+		return;
+	watch->inotify_source = sd_event_source_disable_unref(watch->inotify_source);
+	watch->mounts_source = sd_event_source_disable_unref(watch->mounts_source);
+	watch->stopped = true;
+}
+
 MaskWatch *mask_watch_free(MaskWatch *watch)
 {
 	if (!watch)
@@ -325,7 +335,7 @@ int mask_watch_start(MaskWatch *watch)
 {
 	int r = 0;
 
-	if (watch->root_fd < 0)
+	if (watch->root_fd < 0 || watch->stopped)
 		return 0;
 	/* Before everything else that waits: the agent may be looking. */
 	if (watch->inotify_fd >= 0)

@@ -31,6 +31,7 @@ typedef void (*MaskWatchGone)(void *userdata, const char *path);
  */
 int mask_watch_new(sd_event *event, const Plan *plan, MaskWatchGone gone, void *userdata, char ***warnings,
 		   MaskWatch **ret);
+/* For a process that is about to end: closing what inotify(7) watches waits for the kernel, often 10 ms. */
 MaskWatch *mask_watch_free(MaskWatch *watch);
 DEFINE_CLEANUP(MaskWatch, mask_watch_free)
 
@@ -43,3 +44,6 @@ int mask_watch_enter(MaskWatch *watch, pid_t leader);
 /* After mask_watch_enter(): look for the first time, and from now on at every event. Return: 0 or a negative
  * errno. */
 int mask_watch_start(MaskWatch *watch);
+
+/* Nothing is looked at any more, or ever; what is held stays held until mask_watch_free(). */
+void mask_watch_stop(MaskWatch *watch);

@@ -111,7 +111,7 @@ void session_end(Session *session)
 	session->query = git_query_free(session->query);
 	wire_end(session->wire);
 	session->read_back = sd_event_source_disable_unref(session->read_back);
-	session->masks = mask_watch_free(session->masks);
+	mask_watch_stop(session->masks);
 	if (session->holder.pidfd < 0 || !session->holder_source) {
 		session_say(session);
 		return;
@@ -220,7 +220,7 @@ static void enter_masks(Session *session, pid_t leader)
 		r = program_signal(session->leader_fd, 0) ?: r;
 	if (r == 0)
 		return;
-	session->masks = mask_watch_free(session->masks);
+	mask_watch_stop(session->masks);
 	if (r != -ESRCH)
 		(void)strings_appendf(&session->warnings,
 				      "nothing is noticed that replaces, from outside, what is hidden from "
