@@ -43,18 +43,21 @@ typedef struct Launch {
 	sd_event *event;
 	sd_bus *bus;
 	sd_event_source *signals, *lifeline, *grace;
-	uint64_t early, early_keys; /* bit n: signal n came before the agent was known to run */
-	int early_end;              /* the first of them that would end us; 0 for none */
-	Proxy *proxy;               /* NULL without a terminal */
-	bool background;            /* as Launch was told */
-	bool lost;                  /* the session ended without a word */
-	char *why; /* the session itself ended the agent: said once the terminal is given back */
+	uint64_t early;  /* SIGNAL_BIT()s of what came before the agent was known to run */
+	int early_end;   /* the first of them that would end us; 0 for none */
+	Proxy *proxy;    /* NULL without a terminal */
+	bool background; /* as Launch was told */
+	bool lost;       /* the session ended without a word */
+	char *why;       /* the session itself ended the agent: said once the terminal is given back */
 	LaunchEnd end;
 } Launch;
 
 #define LOST                                                                             \
 	"the session ended without saying how the agent did; the agent is gone with it " \
 	"('claude-sandbox doctor' may name the cause)"
+/* One word of bits holds who was sent by somebody, and above them who was made by a key. */
+#define KEY_BITS 32
+#define SIGNAL_BIT(number, key) (1ULL << ((number) + ((key) ? KEY_BITS : 0)))
 #define SIGNAL_GRACE_USEC (100 * USEC_PER_MSEC)
 
 #define LAUNCH_INIT                           \
@@ -188,6 +191,14 @@ static void signal_while_running(Launch *launch, int number, bool key)
 	lifeline_send(launch, key ? LIFELINE_KEY : LIFELINE_SIGNAL, number);
 }
 
+/* Those that were kept, as SIGNAL_BIT()s. */
+static void signals_told(Launch *launch, uint64_t signals)
+{
+	for (int number = 1; number < KEY_BITS; number++)
+		if (signals & (SIGNAL_BIT(number, false) | SIGNAL_BIT(number, true)))
+			signal_while_running(launch, number, signals & SIGNAL_BIT(number, true));
+}
+
 static void agent_started(Launch *launch)
 {
 	launch->phase = LAUNCH_RUNNING;
@@ -198,14 +209,32 @@ static void agent_started(Launch *launch)
 		if (proxy_is_behind(launch->proxy) != launch->background)
 			agent_resume(launch);
 	}
-	for (int number = 1; number < 64; number++)
-		if (launch->early & (1ULL << number))
-			signal_while_running(launch, number, launch->early_keys & (1ULL << number));
+	signals_told(launch, launch->early);
+}
+
+/*
+ * What came to us while we were stopped came before the continuation, and ends an agent that is still
+ * stopped when it is continued: told the other way round the agent runs for a moment, in which it may stop
+ * anew. Return: bit n for each signal n that a continuation would undo or that asks for one: for later.
+ */
+static uint64_t signals_before_resume(Launch *launch)
+{
+	uint64_t later = 0;
+	bool key;
+	int number;
+
+	while ((number = signals_read(launch->signal_fd, &key)) > 0)
+		if (number == SIGTSTP || number == SIGCONT || number == SIGWINCH)
+			later |= SIGNAL_BIT(number, key);
+		else
+			signal_while_running(launch, number, key);
+	return later;
 }
 
 static void agent_stopped(Launch *launch, int number)
 {
 	bool waits = number == SIGTTIN || number == SIGTTOU, paint = false, stopped;
+	uint64_t later;
 
 	if (launch->proxy && waits && proxy_has_come_forward(launch->proxy)) {
 		(void)proxy_resume(launch->proxy);
@@ -217,6 +246,7 @@ static void agent_stopped(Launch *launch, int number)
 	stopped = signals_stop_self(number);
 	if (launch->proxy)
 		paint = proxy_resume(launch->proxy);
+	later = signals_before_resume(launch);
 	/* Whom nobody stops would ask again at once, for ever. */
 	if (waits && !stopped)
 		lifeline_send(launch, LIFELINE_RESUME, 0);
@@ -225,6 +255,7 @@ static void agent_stopped(Launch *launch, int number)
 	/* It did not know that its screen was taken away. */
 	if (paint)
 		lifeline_send(launch, LIFELINE_KEY, SIGWINCH);
+	signals_told(launch, later);
 }
 
 /* Nothing of the agent runs any more; what it said last may still be under way. */
@@ -299,7 +330,7 @@ static int on_grace(sd_event_source *source, uint64_t usec, void *userdata)
 	if (launch->early_end)
 		finish_by(launch, launch->early_end);
 	else {
-		launch->early &= ~(1ULL << SIGTSTP);
+		launch->early &= ~(SIGNAL_BIT(SIGTSTP, false) | SIGNAL_BIT(SIGTSTP, true));
 		(void)signals_stop_self(SIGTSTP);
 	}
 	return 0;
@@ -311,9 +342,7 @@ static int on_grace(sd_event_source *source, uint64_t usec, void *userdata)
  */
 static void signal_while_calling(Launch *launch, int number, bool key)
 {
-	launch->early |= 1ULL << number;
-	if (key)
-		launch->early_keys |= 1ULL << number;
+	launch->early |= SIGNAL_BIT(number, key);
 	if (number == SIGCONT || number == SIGWINCH || launch->early_end)
 		return;
 	if (number != SIGTSTP)

@@ -255,11 +255,14 @@ static pid_t agent_group(const Init *init)
 	return group > 1 ? group : init->agent;
 }
 
+/* While we hold the terminal ourselves, or the agent has stopped, it is the group that had it then. */
 static pid_t foreground_group(const Init *init)
 {
 	pid_t group = init->terminal_fd >= 0 ? tcgetpgrp(init->terminal_fd) : 0;
 
-	return group > 1 ? group : agent_group(init);
+	if (group > 1)
+		return group;
+	return init->foreground > 1 ? init->foreground : agent_group(init);
 }
 
 static void groups_signal(pid_t one, pid_t other, int number)

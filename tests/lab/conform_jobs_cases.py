@@ -5,7 +5,7 @@ import os
 import re
 import signal
 
-from case import wait_for
+from case import equal, wait_for
 from conform import BOTH, PROMPT, conform
 
 
@@ -227,7 +227,11 @@ def a_stopped_job_is_killed(side, name):
         job = agent_of(side, shell)
         # not by bash's own kill: it may forget what it hears of the job meanwhile
         os.killpg(job, getattr(signal, f"SIG{name}"))
-        os.killpg(job, signal.SIGCONT)
+        try:
+            os.killpg(job, signal.SIGCONT)
+        except ProcessLookupError:
+            # SIGKILL waits for nobody
+            equal(name, "KILL")
         wait_for(lambda: is_gone(job), "it is gone")
         shell.do("true")
         return shell.ask("jobs"), {"TERM": b"Terminated", "KILL": b"Killed", "HUP": b"Hangup"}[name] in shell.transcript

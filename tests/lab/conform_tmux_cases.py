@@ -86,7 +86,8 @@ def suspended_and_back(side):
         tmux.line("claude")
         tmux.shows("ready 24x80.")
         tmux.keys("C-z")
-        seen = [tmux.shows("Stopped"), tmux.modes()]
+        tmux.shows("Stopped")
+        seen = [tmux.shows("claude\n" + PROMPT.strip()), tmux.modes()]
         tmux.line("jobs; echo b''etween")
         seen += [tmux.shows("between\n" + PROMPT.strip()), tmux.modes()]
         tmux.line("fg")

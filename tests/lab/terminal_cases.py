@@ -2,7 +2,7 @@
 """A real shell's job control around the whole chain: pipelines, wrappers, the background, sizes, other readers."""
 
 import json
-import signal
+import os
 
 from case import test, wait_for
 from machine import ALICE, ROOT
@@ -110,28 +110,35 @@ def size_is_right_after_a_stop(lab):
 
 @test(60, needs="bus")
 def a_stopped_job_can_be_killed(lab):
-    """Nobody continues it; the shell ends it."""
+    """Nobody continues it; the shell ends it, and continues it for that: it must not run until it stops again."""
     for user in BOTH:
-        with shell(lab, user) as terminal:
-            terminal.type("claude-sandbox shell -c 'echo rea''dy; exec cat'\n")
-            terminal.expect("ready\r\n")
-            terminal.type(b"\x1a")
-            terminal.expect("Stopped")
-            terminal.expect("prompt> ")
-            terminal.type("kill %1; fg\n")
-            terminal.expect("Terminated")
-            terminal.expect("prompt> ")
-            status(terminal, 128 + signal.SIGTERM)
-            wait_for(lambda: not lab.sessions(), "the session is gone")
+        for line in ("kill %1\n", "kill %1; fg\n"):
+            with shell(lab, user) as terminal:
+                terminal.type("claude-sandbox shell -c 'echo rea''dy; exec cat'\n")
+                terminal.expect("ready\r\n")
+                terminal.type(b"\x1a")
+                terminal.expect("Stopped")
+                terminal.expect("prompt> ")
+                terminal.type(line)
+                wait_for(lambda: not lab.sessions(), "the session is gone")
+                # bash says it at its next prompt, or its fg does
+                terminal.type("\n")
+                terminal.expect("Terminated")
+                terminal.expect("prompt> ")
 
 
 @test(60, needs="bus")
 def pipes_do_not_take_the_keys(lab):
     """`claude | pager`: what is typed is the pager's, as long as the agent asks for no keys."""
     for user in BOTH:
+        gate = f"{lab.workspace(user)}/gate"
+        os.mkfifo(gate)
+        os.chown(gate, user.uid, user.gid)
+        lab.undo.append(lambda path=gate: os.unlink(path))
         with shell(lab, user) as terminal:
-            terminal.type("claude-sandbox shell -c 'echo rea''dy; sleep 0.5' | { cat; read key </dev/tty; "
-                          "echo \"pager got $key\"; }\n")
+            # the agent runs until the pager has its key
+            terminal.type("claude-sandbox shell -c 'echo rea''dy; read x <gate' | { cat <&0 & read key </dev/tty; "
+                          "echo \"pager got $key\"; echo >gate; wait; }\n")
             terminal.expect("ready\r\n")
             terminal.type("word\n")
             terminal.expect("pager got word\r\n")
