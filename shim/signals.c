@@ -70,15 +70,22 @@ static bool forget(int number)
 
 bool signals_stop_self(int number)
 {
-	sigset_t before;
+	struct sigaction own = { .sa_handler = SIG_DFL }, inherited;
+	sigset_t before, one;
 
 	(void)sigprocmask(SIG_SETMASK, NULL, &before);
 	switch (number) {
 	case SIGTSTP:
 	case SIGTTIN:
 	case SIGTTOU:
+		/* An agent that no longer ignores what we both inherited as ignored has stopped. */
+		sigemptyset(&one);
+		sigaddset(&one, number);
+		(void)sigprocmask(SIG_BLOCK, &one, NULL);
+		(void)sigaction(number, &own, &inherited);
 		(void)kill(0, number);
 		unblock(number);
+		(void)sigaction(number, &inherited, NULL);
 		break;
 	default:
 		(void)raise(SIGSTOP);

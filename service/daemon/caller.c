@@ -185,6 +185,7 @@ int caller_read(const Client *client, CallerFacts *ret, char **ret_problem)
 	facts.gid = status.gid;
 	facts.umask = status.umask;
 	facts.bounding_set = status.bounding_set;
+	facts.ignored_signals = status.ignored_signals;
 	facts.terminal = stat.terminal;
 	*ret = facts;
 	facts = (CallerFacts){ 0 };

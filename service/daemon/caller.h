@@ -16,7 +16,8 @@
 typedef struct CallerFacts {
 	gid_t gid; /* effective */
 	mode_t umask;
-	uint64_t bounding_set; /* capabilities(7), bit n is number n */
+	uint64_t bounding_set;    /* capabilities(7), bit n is number n */
+	uint64_t ignored_signals; /* bit n - 1: signal n */
 	int nice;
 	struct rlimit limits[RLIM_NLIMITS];
 	char *oom_score_adj; /* as the kernel writes them, without the line's end */

@@ -220,6 +220,7 @@ static int make_request(Making *making, char **ret_problem)
 		.terminals = launch->request.terminals,
 		.background = launch->request.background,
 		.file_mode_mask = launch->facts.umask,
+		.ignored_signals = launch->facts.ignored_signals,
 		.started_usec = making->started_usec,
 		.config = launch->config,
 	};

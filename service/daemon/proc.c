@@ -82,8 +82,8 @@ int proc_parse_status(const char *text, ProcStatus *ret)
 	const char *uid = status_field(text, "Uid"), *gid = status_field(text, "Gid");
 	const char *umask_text = status_field(text, "Umask"), *nnp = status_field(text, "NoNewPrivs");
 	const char *seccomp = status_field(text, "Seccomp"), *permitted = status_field(text, "CapPrm");
-	const char *bounding = status_field(text, "CapBnd");
-	uint64_t capabilities, bounding_set;
+	const char *bounding = status_field(text, "CapBnd"), *ignored = status_field(text, "SigIgn");
+	uint64_t capabilities, bounding_set, ignored_signals;
 	unsigned effective_uid, effective_gid, mask, no_new_privs, mode = 0;
 
 	if (!uid || sscanf(uid, "%*u %u", &effective_uid) != 1)
@@ -98,6 +98,8 @@ int proc_parse_status(const char *text, ProcStatus *ret)
 		return -EBADMSG;
 	if (!bounding || sscanf(bounding, "%" SCNx64, &bounding_set) != 1)
 		return -EBADMSG;
+	if (!ignored || sscanf(ignored, "%" SCNx64, &ignored_signals) != 1)
+		return -EBADMSG;
 	/* A kernel without CONFIG_SECCOMP has no such line. */
 	if (seccomp && sscanf(seccomp, "%u", &mode) != 1)
 		return -EBADMSG;
@@ -110,6 +112,7 @@ int proc_parse_status(const char *text, ProcStatus *ret)
 		.seccomp = mode,
 		.capabilities = capabilities,
 		.bounding_set = bounding_set,
+		.ignored_signals = ignored_signals,
 	};
 	return 0;
 }

@@ -18,6 +18,7 @@ typedef struct ProcStatus {
 	bool no_new_privs;
 	unsigned seccomp; /* 0 none, 1 strict, 2 filter */
 	uint64_t capabilities, bounding_set;
+	uint64_t ignored_signals; /* bit n - 1: signal n */
 } ProcStatus;
 
 typedef struct ProcStat {

@@ -187,7 +187,7 @@ _noreturn_ static void agent_execute(const InitOrders *orders, int failure_fd)
 
 	/* libc refuses the two that it keeps for itself; those are default after execve(2) unless ignored. */
 	for (int number = 1; number < NSIG; number++)
-		(void)signal(number, SIG_DFL);
+		(void)signal(number, orders->ignored_signals >> (number - 1) & 1 ? SIG_IGN : SIG_DFL);
 	sigemptyset(&none);
 	if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
 		child_fail(failure_fd, INIT_STAGE_EXECUTE, errno);

@@ -98,6 +98,7 @@ int init_orders_encode(const InitOrders *orders, uint8_t **ret_data, size_t *ret
 	pack_u32(&w, orders->descriptors);
 	pack_u32(&w, orders->terminals);
 	pack_u32(&w, orders->file_mode_mask);
+	pack_u64(&w, orders->ignored_signals);
 	pack_u8(&w, orders->background);
 	pack_u8(&w, orders->forbid_namespaces);
 	if (w.error)
@@ -124,6 +125,7 @@ int init_orders_decode(const void *data, size_t size, InitOrders *ret)
 	orders.descriptors = unpack_u32(&r);
 	orders.terminals = unpack_u32(&r);
 	orders.file_mode_mask = unpack_u32(&r);
+	orders.ignored_signals = unpack_u64(&r);
 	background = unpack_u8(&r);
 	forbid = unpack_u8(&r);
 	error = unpack_finish(&r);

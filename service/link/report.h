@@ -67,14 +67,15 @@ enum {
 typedef struct InitOrders {
 	char **argv;
 	char **environment;
-	char *program;           /* absolute path inside */
-	char *cwd;               /* absolute path inside */
-	uint32_t descriptors;    /* bit n: key n (0, 1, 2) is INIT_FD_STDIN + n; neither this nor terminals:
-				    closed */
-	uint32_t terminals;      /* bit n: key n is the PTY, INIT_FD_TERMINAL */
-	uint32_t file_mode_mask; /* umask(2) of the agent */
-	bool background;         /* the terminal is another job's: not given to the agent before a resume */
-	bool forbid_namespaces;  /* root's session: the filter refuses new user namespaces */
+	char *program;            /* absolute path inside */
+	char *cwd;                /* absolute path inside */
+	uint32_t descriptors;     /* bit n: key n (0, 1, 2) is INIT_FD_STDIN + n; neither this nor terminals:
+				     closed */
+	uint32_t terminals;       /* bit n: key n is the PTY, INIT_FD_TERMINAL */
+	uint32_t file_mode_mask;  /* umask(2) of the agent */
+	bool background;          /* the terminal is another job's: not given to the agent before a resume */
+	uint64_t ignored_signals; /* bit n - 1: the agent begins with signal n ignored */
+	bool forbid_namespaces;   /* root's session: the filter refuses new user namespaces */
 } InitOrders;
 
 void init_orders_done(InitOrders *orders);

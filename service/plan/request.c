@@ -2,7 +2,7 @@
 #include "service/plan/request.h"
 
 /* The two programs may be of different versions while an upgrade is on its way: another layout is refused. */
-#define REQUEST_MAGIC 0x32525343u /* "CSR2" in the file */
+#define REQUEST_MAGIC 0x33525343u /* "CSR3" in the file */
 
 /*
  * Arguments and environment, once more what twins of the environment put into the configuration, the
@@ -92,6 +92,7 @@ int session_request_encode(const SessionRequest *request, uint8_t **ret_data, si
 	pack_u32(&w, request->terminals);
 	pack_u8(&w, request->background);
 	pack_u32(&w, request->file_mode_mask);
+	pack_u64(&w, request->ignored_signals);
 	pack_u64(&w, request->started_usec);
 	config_pack(&request->config, &w);
 	if (w.error)
@@ -130,6 +131,7 @@ int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 	background = unpack_u8(&r);
 	request.background = background == 1;
 	request.file_mode_mask = unpack_u32(&r);
+	request.ignored_signals = unpack_u64(&r);
 	request.started_usec = unpack_u64(&r);
 	error = config_unpack(&r, &request.config);
 	if (error < 0)

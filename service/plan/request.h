@@ -25,8 +25,9 @@ typedef struct SessionRequest {
 	uint32_t terminals;              /* bit n: that descriptor is a terminal */
 	bool background;                 /* the terminal is another job's at the moment */
 	mode_t file_mode_mask;
-	uint64_t started_usec; /* CLOCK_REALTIME */
-	Config config;         /* with the environment twins that were allowed */
+	uint64_t ignored_signals; /* bit n - 1: the caller ignores signal n, and so does the agent */
+	uint64_t started_usec;    /* CLOCK_REALTIME */
+	Config config;            /* with the environment twins that were allowed */
 } SessionRequest;
 
 void session_request_done(SessionRequest *request);

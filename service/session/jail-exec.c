@@ -78,6 +78,7 @@ static int orders_make(const JailExec *jail, Placement *placement)
 			       .descriptors = request->descriptors & ~request->terminals,
 			       .terminals = request->descriptors & request->terminals,
 			       .file_mode_mask = request->file_mode_mask,
+			       .ignored_signals = request->ignored_signals,
 			       .background = request->background,
 			       .forbid_namespaces = request->uid == 0 };
 	r = init_orders_encode(&orders, &data, &size);

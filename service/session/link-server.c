@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 
 #define LINK_BACKLOG 4
+/* How long a connection waits that cannot be taken now: no descriptors, no memory (accept(2)). */
+#define ACCEPT_AGAIN_USEC (500 * USEC_PER_MSEC)
 
 typedef struct Packet {
 	uint8_t *data;
@@ -24,7 +26,7 @@ struct LinkServer {
 	void *userdata;
 
 	int listen_fd, fd;
-	sd_event_source *listen_source, *source;
+	sd_event_source *listen_source, *source, *again;
 	uint8_t *buffer; /* LINK_PACKET_MAX */
 
 	LinkStatus status;
@@ -265,6 +267,24 @@ static int on_packet(sd_event_source *source, int fd, uint32_t revents, void *us
 	return 0;
 }
 
+static int on_accept_again(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	LinkServer *server = userdata;
+
+	(void)sd_event_source_set_enabled(server->listen_source, SD_EVENT_ON);
+	return 0;
+}
+
+/* What is not taken stays ready: asked for at once again, it would keep the loop turning. */
+static void accept_later(LinkServer *server, int error)
+{
+	if (error == EAGAIN || error == EINTR || error == ECONNABORTED)
+		return;
+	if (sd_event_source_set_time_relative(server->again, ACCEPT_AGAIN_USEC) >= 0 &&
+	    sd_event_source_set_enabled(server->again, SD_EVENT_ONESHOT) >= 0)
+		(void)sd_event_source_set_enabled(server->listen_source, SD_EVENT_OFF);
+}
+
 static int on_connection(sd_event_source *source, int listen_fd, uint32_t revents, void *userdata)
 {
 	_cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -272,8 +292,10 @@ static int on_connection(sd_event_source *source, int listen_fd, uint32_t revent
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	if (fd < 0)
+	if (fd < 0) {
+		accept_later(server, errno);
 		return 0;
+	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || size != sizeof(peer) ||
 	    peer.uid != 0)
 		return 0;
@@ -307,6 +329,11 @@ int link_server_new(sd_event *event, int listen_fd, const LinkServerCalls *calls
 	if (listen(listen_fd, LINK_BACKLOG) < 0)
 		return -errno;
 	r = sd_event_add_io(event, &server->listen_source, listen_fd, EPOLLIN, on_connection, server);
+	if (r >= 0)
+		r = sd_event_add_time_relative(event, &server->again, CLOCK_MONOTONIC, ACCEPT_AGAIN_USEC, 0,
+					       on_accept_again, server);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(server->again, SD_EVENT_OFF);
 	if (r < 0)
 		return r;
 	server->listen_fd = listen_fd;
@@ -320,6 +347,7 @@ LinkServer *link_server_free(LinkServer *server)
 		return NULL;
 	link_disconnect(server);
 	(void)sd_event_source_disable_unref(server->listen_source);
+	(void)sd_event_source_disable_unref(server->again);
 	(void)close_fd(server->listen_fd);
 	packet_done(&server->denied);
 	free(server->buffer);

@@ -141,3 +141,54 @@ def a_deaf_agent(side):
         return side.differs("hang-up grace", alive, True, True)
     wait_for(lambda: not side.lab.sessions(), "the session is gone", 8)
     return side.differs("hang-up grace", 4.5 < time.monotonic() - begin < 8, True, True)
+
+
+@conform(users=BOTH)
+def what_is_ignored_stays_ignored(side):
+    """`trap '' INT; agent`, nohup: who starts a program decides."""
+    with side.shell() as shell:
+        seen = []
+        for names in ("INT", "HUP", "TSTP TTOU USR1 PIPE", "CHLD", "34 64"):
+            seen.append(shell.do(f"(trap '' {names}; exec claude look)"))
+            seen += side.notes()
+            side.clean_notes()
+        shell.do("nohup claude look >/dev/null 2>&1 </dev/null")
+        return seen, [line for line in side.notes() if line.startswith("SigIgn")]
+
+
+@conform()
+def ignored_keys(side):
+    """The key is typed, and nobody minds."""
+    with side.shell() as shell:
+        shell.type("(trap '' INT QUIT; exec claude lines '')\n")
+        shell.expect("ready 24x80.\r\n")
+        shell.type(b"a\x03b\x1cword\n")
+        shell.expect("word\r\nline 5 word\r\n")
+        shell.type(b"\x04")
+        shell.prompt()
+        return shell.transcript, shell.exit_status()
+
+
+@conform(of=("INT", "HUP", "TERM", "USR1"))
+def ignored_signals(side, name):
+    """... and sent, in vain."""
+    process = side.start("exec", "cat", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         before=lambda: signal.signal(getattr(signal, "SIG" + name), signal.SIG_IGN))
+    process.stdin.write(b"one\n")
+    process.stdin.flush()
+    first = process.stdout.readline()
+    process.send_signal(getattr(signal, "SIG" + name))
+    process.stdin.close()
+    return first, process.wait(10)
+
+
+@conform()
+def an_ignored_stop_that_is_minded_again(side):
+    """The agent takes the stop back into use for itself."""
+    with side.shell() as shell:
+        shell.type("(trap '' TSTP; exec claude exec python3 -c 'import os, signal; signal.signal(signal.SIGTSTP, "
+                   "signal.SIG_DFL); os.kill(os.getpid(), signal.SIGTSTP); print(\"after\")')\n")
+        shell.expect("Stopped")
+        shell.prompt()
+        shell.do("fg")
+        return shell.transcript.count(b"after\r\n"), shell.exit_status()

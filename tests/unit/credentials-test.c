@@ -18,7 +18,8 @@
 
 static const char status_text[] =
 	"Name:\tUid:\t7\t7\nUmask:\t0027\nState:\tS\nUid:\t1\t1000\t3\t4\nGid:\t5\t1001\t6\t7\n"
-	"CapPrm:\t000001ffffffffff\nCapBnd:\t00000000000000ff\nNoNewPrivs:\t1\nSeccomp:\t2\n";
+	"CapPrm:\t000001ffffffffff\nCapBnd:\t00000000000000ff\nNoNewPrivs:\t1\nSeccomp:\t2\nSigIgn:"
+	"\t8000000000001002\n";
 
 static void status_is_parsed(void **state)
 {
@@ -31,6 +32,7 @@ static void status_is_parsed(void **state)
 	assert_true(status.no_new_privs);
 	assert_int_equal(status.seccomp, 2);
 	assert_true(status.capabilities == 0x1ffffffffff && status.bounding_set == 0xff);
+	assert_true(status.ignored_signals == 0x8000000000001002);
 	assert_int_equal(proc_parse_status("", &status), -EBADMSG);
 	assert_int_equal(proc_parse_status("Uid:\t1 2\n", &status), -EBADMSG);
 }

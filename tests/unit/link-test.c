@@ -316,7 +316,8 @@ static void orders_round_trip_and_refusals(void **state)
 {
 	char *argv[] = { (char *)"claude", (char *)"", (char *)"\xff", NULL };
 	char *environment[] = { (char *)"HOME=/home/x", NULL };
-	const InitOrders good = { argv, environment, (char *)"/bin/x", (char *)"/w", 5, 2, 022, true, true };
+	const InitOrders good = { argv, environment, (char *)"/bin/x", (char *)"/w", 5, 2,
+				  022,  true,        1ULL << 63 | 2,   true };
 	_cleanup_(init_orders_done) InitOrders out = { 0 };
 	_cleanup_free_ uint8_t *data = NULL;
 	InitOrders bad = good;
@@ -329,6 +330,7 @@ static void orders_round_trip_and_refusals(void **state)
 	assert_int_equal(out.terminals, 2);
 	assert_int_equal(out.file_mode_mask, 022);
 	assert_true(out.background);
+	assert_true(out.ignored_signals == (1ULL << 63 | 2));
 	assert_true(out.forbid_namespaces);
 	for (size_t n = 0; n < size; n++) {
 		InitOrders none = { 0 };

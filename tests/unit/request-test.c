@@ -32,6 +32,7 @@ static SessionRequest sample(void)
 		.descriptors = 7,
 		.terminals = 5,
 		.file_mode_mask = 0077,
+		.ignored_signals = 1ULL << 63 | 4,
 		.started_usec = UINT64_MAX,
 	};
 
@@ -66,6 +67,7 @@ static void assert_same(const SessionRequest *a, const SessionRequest *b)
 	assert_int_equal(a->descriptors, b->descriptors);
 	assert_int_equal(a->terminals, b->terminals);
 	assert_int_equal(a->file_mode_mask, b->file_mode_mask);
+	assert_true(a->ignored_signals == b->ignored_signals);
 	assert_int_equal(a->started_usec, b->started_usec);
 	assert_int_equal(a->config.n_values, b->config.n_values);
 	for (size_t i = 0; i < a->config.n_values; i++) {

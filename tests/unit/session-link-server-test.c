@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -383,6 +384,29 @@ static void a_service_that_goes_is_not_the_end(void **state)
 	expect_silence(fixture, again);
 }
 
+/* No descriptor for the connection: it waits, and the loop sleeps meanwhile. */
+static void a_connection_that_cannot_be_taken_waits(void **state)
+{
+	Fixture *fixture = *state;
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct rlimit before, none;
+	unsigned turns = 0;
+
+	assert_int_equal(connect(fd, (struct sockaddr *)&fixture->address, sizeof(fixture->address)), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	while (turns < 100 && sd_event_run(fixture->event, 0) > 0)
+		turns++;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_in_range(turns, 1, 3);
+
+	/* The next event is the second attempt. */
+	assert_true(sd_event_run(fixture->event, 10 * USEC_PER_SEC) > 0);
+	(void)expect(fixture, fd, LINK_HELLO);
+}
+
 #define LINK_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -399,6 +423,7 @@ int main(void)
 		LINK_TEST(what_only_a_session_says_ends_the_connection),
 		LINK_TEST(questions_wait_behind_answers),
 		LINK_TEST(a_service_that_goes_is_not_the_end),
+		LINK_TEST(a_connection_that_cannot_be_taken_waits),
 	};
 
 	const struct CMUnitTest refused[] = { LINK_TEST(only_root_is_greeted) };
