@@ -152,8 +152,9 @@ int build_workspace(PlanBuild *build)
 	if (r < 0)
 		return r;
 
-	r = bind_git_directory(build, build->facts->git_common_directory);
-	return r < 0 ? r : bind_git_directory(build, build->facts->git_directory);
+	const char *common = build->facts->git_common_directory, *own = build->facts->git_directory;
+	r = bind_git_directory(build, common);
+	return r < 0 || (common && own && path_is_within(own, common)) ? r : bind_git_directory(build, own);
 }
 
 int build_temp_root(PlanBuild *build)

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/git-config.h"
 
-/* Commands of credential helpers run in a shell with the agent's PATH: absolute, so that no planted gh gets a
- * token. */
-#define GITHUB_HELPER "!/usr/bin/gh auth git-credential"
-#define GITLAB_HELPER "!/usr/bin/glab auth git-credential"
 #define HOST_BYTES_MAX 253u /* RFC 1035, section 2.3.4, in text */
 
 char *git_config_quote(const char *value)
@@ -38,7 +34,7 @@ static bool is_host(const char *host)
 	return strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-") == n;
 }
 
-static int render_identity(FILE *out, const char *key, const char *value)
+static int render_value(FILE *out, const char *key, const char *value)
 {
 	_cleanup_free_ char *quoted = NULL;
 
@@ -51,6 +47,20 @@ static int render_identity(FILE *out, const char *key, const char *value)
 	return 0;
 }
 
+/*
+ * The command runs in a shell with the agent's PATH: absolute, so that no planted gh gets a token. The empty
+ * helper first takes back what a more general section may have named.
+ */
+static void render_helper(FILE *out, const char *host, const char *helper)
+{
+	if (helper)
+		(void)fprintf(out,
+			      "[credential \"https://%s\"]\n"
+			      "\thelper = \"\"\n"
+			      "\thelper = \"!%s auth git-credential\"\n",
+			      host, helper);
+}
+
 static void render_forge(FILE *out, const char *host, const char *helper)
 {
 	(void)fprintf(out,
@@ -58,13 +68,30 @@ static void render_forge(FILE *out, const char *host, const char *helper)
 		      "\tinsteadOf = \"git@%s:\"\n"
 		      "\tinsteadOf = \"ssh://git@%s/\"\n",
 		      host, host, host);
-	/* The empty helper first: it takes back what /etc/gitconfig or the repository may have named. */
-	if (helper)
-		(void)fprintf(out,
-			      "[credential \"https://%s\"]\n"
-			      "\thelper = \"\"\n"
-			      "\thelper = \"%s\"\n",
-			      host, helper);
+	render_helper(out, host, helper);
+}
+
+static int render_values(FILE *out, const GitConfigOptions *options)
+{
+	int r;
+
+	(void)fprintf(out, "[user]\n");
+	r = render_value(out, "name", options->name);
+	if (r == 0)
+		r = render_value(out, "email", options->email);
+	if (r < 0)
+		return r;
+	(void)fprintf(out, "[init]\n");
+	r = render_value(out, "defaultBranch",
+			 options->default_branch && *options->default_branch ? options->default_branch
+									     : "main");
+	if (r < 0)
+		return r;
+	(void)fprintf(out, "[gc]\n\tworktreePruneExpire = never\n");
+	if (!options->top_level)
+		return 0;
+	(void)fprintf(out, "[safe]\n");
+	return render_value(out, "directory", options->top_level);
 }
 
 int git_config_render(const GitConfigOptions *options, char **ret)
@@ -77,22 +104,15 @@ int git_config_render(const GitConfigOptions *options, char **ret)
 	out = open_memstream(&text, &size);
 	if (!out)
 		return -ENOMEM;
-	(void)fprintf(out, "[user]\n");
-	r = render_identity(out, "name", options->name);
-	if (r == 0)
-		r = render_identity(out, "email", options->email);
+	r = render_values(out, options);
 	if (r < 0)
 		return r;
-	(void)fprintf(out, "[init]\n\tdefaultBranch = \"main\"\n");
-	render_forge(out, "github.com", options->forge ? GITHUB_HELPER : NULL);
-	if (options->forge)
-		(void)fprintf(
-			out, "[credential \"https://gist.github.com\"]\n\thelper = \"\"\n\thelper = \"%s\"\n",
-			GITHUB_HELPER);
-	render_forge(out, "gitlab.com", options->forge ? GITLAB_HELPER : NULL);
+	render_forge(out, "github.com", options->gh);
+	render_helper(out, "gist.github.com", options->gh);
+	render_forge(out, "gitlab.com", options->glab);
 	for (size_t i = 0; options->forge_hosts && options->forge_hosts[i]; i++)
 		if (is_host(options->forge_hosts[i]))
-			render_forge(out, options->forge_hosts[i], options->forge ? GITLAB_HELPER : NULL);
+			render_forge(out, options->forge_hosts[i], options->glab);
 	if (fflush(out) != 0 || ferror(out))
 		return -ENOMEM;
 	fclosep(&out);

@@ -8,7 +8,9 @@
 typedef struct GitConfigOptions {
 	const char *name, *email;       /* as git reports them; NULL: none */
 	const char *const *forge_hosts; /* GitLab hosts beside gitlab.com; NULL-terminated */
-	bool forge;                     /* credential helpers of gh and glab */
+	const char *default_branch;     /* init.defaultBranch; NULL: main */
+	const char *top_level;          /* the repository that the person's git accepts here; NULL: none */
+	const char *gh, *glab;          /* absolute paths of the credential helpers; NULL: none */
 } GitConfigOptions;
 
 /*
@@ -19,7 +21,9 @@ typedef struct GitConfigOptions {
 char *git_config_quote(const char *value);
 
 /*
- * Identity, HTTPS in place of ssh for the forges (there is no key inside), the helpers, init.defaultBranch. A
+ * Identity, HTTPS in place of ssh for the forges (there is no key inside), the helpers, init.defaultBranch;
+ * the one repository that the person's own safe.directory let git use, since that setting is hidden with the
+ * home; and that housekeeping takes no other worktree for gone: those that lie elsewhere are only hidden. A
  * host that is no host name is left out. Return: 0 with the text, or -ENOMEM.
  */
 int git_config_render(const GitConfigOptions *options, char **ret);

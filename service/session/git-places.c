@@ -2,6 +2,9 @@
 #include "service/session/git-places.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+
+#include "service/plan/workspace-rules.h"
 
 #define LINE_BYTES_MAX 4096u
 
@@ -70,4 +73,78 @@ bool git_places_point_back(const PlanView *view, const GitIdentity *git, const c
 	if (streq(directory.path, common.path))
 		return git->worktree && leads_to(view, directory.path, git->worktree, workspace);
 	return is_linked_worktree(view, &directory, &common, workspace);
+}
+
+static bool has_git(const PlanNode *workspace)
+{
+	struct stat st;
+
+	return fstatat(workspace->fd, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Where git stands above the workspace: its top, or a bare repository in which the workspace lies. */
+static const char *top_above(const GitIdentity *git, const char *workspace)
+{
+	const char *top = git->top_level ?: git->directory;
+
+	return !streq(top, workspace) && path_is_within(workspace, top) ? top : NULL;
+}
+
+static int warn_of_strange(const GitIdentity *git, const char *repository, const char *workspace,
+			   char ***warnings)
+{
+	if (streq(git->directory, git->common_directory))
+		return strings_appendf(
+			warnings,
+			"git does not work inside: .git names the repository %s, which knows no "
+			"worktree here; if it should, run git config core.worktree %s there",
+			repository, workspace);
+	return strings_appendf(warnings,
+			       "git does not work inside: .git names the repository %s, which knows no "
+			       "worktree here; if it should, run git worktree repair there",
+			       repository);
+}
+
+int git_places_choose(const PlanView *view, const GitIdentity *git, const PlanNode *node, PlanFacts *facts,
+		      char ***warnings)
+{
+	const char *workspace = node->path;
+	int r;
+
+	if (!workspace)
+		return 0;
+	if (git->no_repository && has_git(node))
+		return strings_appendf(
+			warnings,
+			"git does not work inside: it finds no repository of yours by %s/.git; "
+			"run git status there to see why",
+			workspace);
+	if (git->problem) {
+		r = strings_appendf(warnings,
+				    "git is not fully set up inside: outside it %s; run git status in %s to "
+				    "see why",
+				    git->problem, workspace);
+		if (r < 0)
+			return r;
+	}
+	if (!git->directory || !git->common_directory)
+		return 0;
+	if (top_above(git, workspace))
+		return strings_appendf(warnings,
+				       "git cannot work fully inside: the repository's top is %s, and the "
+				       "workspace is only %s; start there",
+				       top_above(git, workspace), workspace);
+	if (path_is_within(git->directory, workspace))
+		return path_is_within(git->common_directory, workspace)
+			       ? 0
+			       : warn_of_strange(git, git->common_directory, workspace, warnings);
+	/* A work tree elsewhere is none of the workspace's, whoever names it. */
+	if (git->top_level && !streq(git->top_level, workspace))
+		return 0;
+	if (!git->top_level || !git_places_point_back(view, git, workspace))
+		return has_git(node) ? warn_of_strange(git, git->directory, workspace, warnings) : 0;
+	facts->git_directory = git->directory;
+	if (!path_is_within(git->common_directory, workspace))
+		facts->git_common_directory = git->common_directory;
+	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include "service/plan/mounts.h"
 #include "service/plan/view.h"
 #include "service/session/git-identity.h"
 
@@ -12,3 +13,11 @@
  * the whole repository, by core.worktree.
  */
 bool git_places_point_back(const PlanView *view, const GitIdentity *git, const char *workspace);
+
+/*
+ * The places of the repository that belong to the workspace though they lie elsewhere, into facts (borrowed
+ * from git): only where the workspace is the top of what git means and the repository points back to it. What
+ * does not work inside, and why, is a warning. Return: 0 or -ENOMEM.
+ */
+int git_places_choose(const PlanView *view, const GitIdentity *git, const PlanNode *workspace,
+		      PlanFacts *facts, char ***warnings);

@@ -86,6 +86,7 @@ int preparation_set_git(Preparation *preparation, const GitIdentity *identity)
 {
 	int r;
 
+	preparation->git.no_repository = identity->no_repository;
 	r = copy_string(&preparation->git.name, identity->name);
 	if (r == 0)
 		r = copy_string(&preparation->git.worktree, identity->worktree);
@@ -97,12 +98,31 @@ int preparation_set_git(Preparation *preparation, const GitIdentity *identity)
 		r = copy_string(&preparation->git.common_directory, identity->common_directory);
 	if (r == 0)
 		r = copy_string(&preparation->git.top_level, identity->top_level);
+	if (r == 0)
+		r = copy_string(&preparation->git.default_branch, identity->default_branch);
+	if (r == 0)
+		r = copy_string(&preparation->git.problem, identity->problem);
 	return r;
+}
+
+/* A credential helper that the jail shows and no agent changes. Return: its path, static, or NULL. */
+static const char *find_helper(const char *const paths[])
+{
+	struct stat st;
+
+	for (size_t i = 0; paths[i]; i++)
+		if (stat(paths[i], &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == 0 &&
+		    !(st.st_mode & (S_IWGRP | S_IWOTH)) && access(paths[i], X_OK) == 0)
+			return paths[i];
+	return NULL;
 }
 
 static int make_git_config(const Preparation *preparation, char **ret)
 {
+	static const char *const gh[] = { "/usr/local/bin/gh", "/usr/bin/gh", NULL };
+	static const char *const glab[] = { "/usr/local/bin/glab", "/usr/bin/glab", NULL };
 	const Config *config = &preparation->request->config;
+	bool forge = !config_flag(config, CONFIG_NO_FORGE);
 	_cleanup_free_ const char **hosts = calloc(config->n_values + 1, sizeof(char *));
 	const ConfigValue *value;
 	size_t index = 0, n = 0;
@@ -114,7 +134,10 @@ static int make_git_config(const Preparation *preparation, char **ret)
 	return git_config_render(&(GitConfigOptions){ .name = preparation->git.name,
 						      .email = preparation->git.email,
 						      .forge_hosts = hosts,
-						      .forge = !config_flag(config, CONFIG_NO_FORGE) },
+						      .default_branch = preparation->git.default_branch,
+						      .top_level = preparation->git.top_level,
+						      .gh = forge ? find_helper(gh) : NULL,
+						      .glab = forge ? find_helper(glab) : NULL },
 				 ret);
 }
 
@@ -165,38 +188,6 @@ static int make_temp_root(const Preparation *preparation, char **ret, char ***wa
 		r = strings_appendf(warnings, "no temporary files that outlive the session: %s",
 				    problem ?: strerror(-r));
 	return r;
-}
-
-/*
- * A linked worktree or a submodule has its repository elsewhere; only then, when the workspace is the top of
- * what git means and the repository points back to it, are its places named.
- */
-static int choose_git_places(Preparation *preparation, PlanFacts *facts)
-{
-	const GitIdentity *git = &preparation->git;
-	const char *workspace = preparation->workspace.path;
-	PlanView view = view_functions(&preparation->view);
-
-	if (!workspace || !git->directory || !git->common_directory)
-		return 0;
-	if (git->top_level && !streq(git->top_level, workspace) && path_is_within(workspace, git->top_level))
-		return strings_appendf(
-			&preparation->warnings,
-			"git does not work inside: the repository's top is %s, and only %s is shown; start "
-			"there",
-			git->top_level, workspace);
-	if (!git->top_level || !streq(git->top_level, workspace) || path_is_within(git->directory, workspace))
-		return 0;
-	if (!git_places_point_back(&view, git, workspace))
-		return strings_appendf(
-			&preparation->warnings,
-			"git does not work inside: .git names the repository %s, which knows no "
-			"worktree here; if it should, run git worktree repair there",
-			git->directory);
-	facts->git_directory = git->directory;
-	if (!path_is_within(git->common_directory, workspace))
-		facts->git_common_directory = git->common_directory;
-	return 0;
 }
 
 /* path as it is spelled, and as the file system has it: programs bind by either. */
@@ -336,7 +327,8 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 			     .terminal_path = keys->terminal_path,
 			     .descriptors = descriptors.descriptors,
 			     .n_descriptors = descriptors.n };
-	r = choose_git_places(preparation, &facts);
+	r = git_places_choose(&view, &preparation->git, &preparation->workspace, &facts,
+			      &preparation->warnings);
 	if (r == 0)
 		r = find_sockets(preparation, &facts, &sockets, ret_problem);
 	if (r < 0)

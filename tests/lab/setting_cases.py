@@ -68,13 +68,16 @@ def no_forge_hides_the_forges(lab):
         for name in ("gh/hosts.yml", "glab-cli/config.yml"):
             machine.write(f"{user.home}/.config/{name}", "FORGE-LOGIN\n", 0o600, user)
         script = "cat ~/.config/gh/hosts.yml ~/.config/glab-cli/config.yml 2>/dev/null; git config --get-regexp '^credential'; true"
+        lab.replace("/usr/local/bin/gh", "#!/bin/sh\n", 0o755)
         result = lab.shell(script, user).ok()
         holds(result.out.count(b"FORGE-LOGIN") == 2 and b"credential" in result.out, f"{user}: {result.out!r}")
         lab.configure("no-forge\n")
         equal(lab.shell(script, user).ok().out, b"", str(user))
         lab.restore()
+        lab.replace("/usr/local/bin/gh", "#!/bin/sh\n", 0o755)
         result = lab.shell(script, user, env=lab.environment(user, CLAUDE_SANDBOX_NO_FORGE="1")).ok()
         equal(result.out, b"", f"{user}: the environment narrows without asking")
+        lab.restore()
 
 
 @test(needs="bus")

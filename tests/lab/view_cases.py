@@ -252,6 +252,7 @@ def sessions_leave_no_trace(lab):
         lab.run([CLAUDE, "exit", "0"], user).ok()
         workspace = lab.workspace(user, "repository-clean")
         lab.run(["/usr/bin/git", "init", "-q"], user, cwd=workspace)
+        wait_for(lambda: not lab.sessions(), "the service has put the sessions' directories away")
         before = listing(user.home), listing("/etc"), listing("/run"), listing("/var/tmp")
         lab.run([CLAUDE, "exit", "0"], user, cwd=workspace).ok()
         lab.shell("true", user, cwd=workspace).ok()

@@ -16,11 +16,14 @@ static char *render(const char *name, const char *email, const char *const *host
 {
 	char *text = NULL;
 
-	assert_int_equal(git_config_render(
-				 &(GitConfigOptions){
-					 .name = name, .email = email, .forge_hosts = hosts, .forge = forge },
-				 &text),
-			 0);
+	assert_int_equal(
+		git_config_render(&(GitConfigOptions){ .name = name,
+						       .email = email,
+						       .forge_hosts = hosts,
+						       .gh = forge ? "/usr/bin/gh" : NULL,
+						       .glab = forge ? "/usr/local/bin/glab" : NULL },
+				  &text),
+		0);
 	return text;
 }
 
@@ -125,7 +128,7 @@ static void forges_are_reached_by_https(void **state)
 	assert_non_null(strstr(text, "[url \"https://gitlab.com/\"]"));
 	assert_non_null(strstr(text, "[url \"https://git.example/\"]"));
 	assert_non_null(strstr(text, "[credential \"https://git.example\"]\n\thelper = \"\"\n"
-				     "\thelper = \"!/usr/bin/glab auth git-credential\"\n"));
+				     "\thelper = \"!/usr/local/bin/glab auth git-credential\"\n"));
 	assert_null(strstr(text, "bad host"));
 	assert_null(strstr(text, "evil"));
 	assert_null(strstr(text, "https://-x"));
@@ -145,6 +148,34 @@ static void no_forge_names_no_helper(void **state)
 	assert_non_null(strstr(text, "[url \"https://git.example/\"]"));
 }
 
+static void only_helpers_that_exist_are_named(void **state)
+{
+	_cleanup_free_ char *text = NULL;
+
+	assert_int_equal(git_config_render(&(GitConfigOptions){ .gh = "/usr/bin/gh" }, &text), 0);
+	assert_non_null(strstr(text, "[credential \"https://github.com\"]\n\thelper = \"\"\n"
+				     "\thelper = \"!/usr/bin/gh auth git-credential\"\n"));
+	assert_non_null(strstr(text, "[credential \"https://gist.github.com\"]"));
+	assert_null(strstr(text, "[credential \"https://gitlab.com\"]"));
+	assert_non_null(strstr(text, "[url \"https://gitlab.com/\"]"));
+}
+
+static void one_repository_is_safe(void **state)
+{
+	_cleanup_free_ char *text = NULL, *other = NULL;
+
+	assert_int_equal(git_config_render(&(GitConfigOptions){ .top_level = "/srv/a \"b\"",
+								.default_branch = "trunk\n[core]" },
+					   &text),
+			 0);
+	assert_non_null(strstr(text, "[safe]\n\tdirectory = \"/srv/a \\\"b\\\"\"\n"));
+	assert_non_null(strstr(text, "\tdefaultBranch = \"trunk\\n[core]\"\n"));
+	assert_int_equal(git_config_render(&(GitConfigOptions){ .default_branch = "" }, &other), 0);
+	assert_null(strstr(other, "safe"));
+	assert_non_null(strstr(other, "defaultBranch = \"main\""));
+	assert_non_null(strstr(other, "[gc]\n\tworktreePruneExpire = never\n"));
+}
+
 static void no_identity_names_none(void **state)
 {
 	_cleanup_free_ char *text = render(NULL, "", no_hosts, true);
@@ -156,19 +187,22 @@ static void no_identity_names_none(void **state)
 static void the_last_value_of_a_key_holds(void **state)
 {
 	static const char output[] =
-		"user.name\nFirst\0user.email\na@example\0user.name\nSecond\nline\0core.worktree\n../x\0";
+		"global\0user.name\nFirst\0global\0user.email\na@example\0local\0user.name\nSecond\nline\0"
+		"local\0core.worktree\n../x\0global\0init.defaultbranch\ntrunk\0";
 	GitIdentity identity = { 0 };
 
 	assert_int_equal(git_identity_parse_config(output, sizeof(output) - 1, &identity), 0);
 	assert_string_equal(identity.name, "Second\nline");
 	assert_string_equal(identity.email, "a@example");
 	assert_string_equal(identity.worktree, "../x");
+	assert_string_equal(identity.default_branch, "trunk");
 	git_identity_done(&identity);
 }
 
 static void what_is_no_value_is_passed_over(void **state)
 {
-	static const char output[] = "user.name\0user.email\n\0user.namex\nx\0user.name\ncut off";
+	static const char output[] =
+		"local\0user.name\0local\0user.email\n\0local\0user.namex\nx\0local\0user.name\ncut off";
 	GitIdentity identity = { 0 };
 
 	assert_int_equal(git_identity_parse_config(output, sizeof(output) - 1, &identity), 0);
@@ -177,11 +211,29 @@ static void what_is_no_value_is_passed_over(void **state)
 	git_identity_done(&identity);
 }
 
+/* The person's own file must not say which repository is a project's. */
+static void a_worktree_is_the_repositorys_to_name(void **state)
+{
+	static const char *const others[] = { "system", "global", "command", "unknown", "" };
+	GitIdentity identity = { 0 };
+
+	for (size_t i = 0; i < ELEMENTSOF(others); i++) {
+		_cleanup_free_ char *output = NULL;
+		int n = asprintf(&output, "%s%ccore.worktree\n/x%c", others[i], 0, 0);
+
+		assert_true(n > 0);
+		assert_int_equal(git_identity_parse_config(output, (size_t)n, &identity), 0);
+		assert_null(identity.worktree);
+	}
+	assert_int_equal(git_identity_parse_config("worktree\0core.worktree\n/x\0", 26, &identity), 0);
+	assert_string_equal(identity.worktree, "/x");
+	git_identity_done(&identity);
+}
+
 static void places_are_three_absolute_paths(void **state)
 {
-	static const char *const bad[] = {
-		"", "/a\n/b\n", "/a\n/b\n/c", "/a\n/b\n/c\n/d\n", "/a\nb\n/c\n", "\n\n\n"
-	};
+	static const char *const bad[] = { "",      "/a\n", "/a\n/b\n/c", "/a\n/b\n/c\n/d\n", "/a\nb\n/c\n",
+					   "\n\n\n" };
 	GitIdentity identity = { 0 };
 
 	for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
@@ -195,6 +247,12 @@ static void places_are_three_absolute_paths(void **state)
 	assert_string_equal(identity.common_directory, "/a");
 	assert_string_equal(identity.top_level, "/b c");
 	git_identity_done(&identity);
+
+	assert_int_equal(git_identity_parse_places("/a.git\n/b\n", 10, &identity), 0);
+	assert_string_equal(identity.directory, "/a.git");
+	assert_string_equal(identity.common_directory, "/b");
+	assert_null(identity.top_level);
+	git_identity_done(&identity);
 }
 
 int main(void)
@@ -204,6 +262,9 @@ int main(void)
 		cmocka_unit_test(control_characters_are_left_out),
 		cmocka_unit_test(forges_are_reached_by_https),
 		cmocka_unit_test(no_forge_names_no_helper),
+		cmocka_unit_test(only_helpers_that_exist_are_named),
+		cmocka_unit_test(one_repository_is_safe),
+		cmocka_unit_test(a_worktree_is_the_repositorys_to_name),
 		cmocka_unit_test(no_identity_names_none),
 		cmocka_unit_test(the_last_value_of_a_key_holds),
 		cmocka_unit_test(what_is_no_value_is_passed_over),
