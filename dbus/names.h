@@ -76,6 +76,8 @@
 #define CS_LIBEXEC_DIR "/usr/libexec/claude-sandbox"
 #define CS_AGENTS_DIR CS_LIBEXEC_DIR "/agents"
 #define CS_ENTRY_PATH CS_LIBEXEC_DIR "/entry"
+/* The name of an ELF note (elf(5)) in it, by which a copy is known wherever it lies. */
+#define CS_ENTRY_NOTE "claude-sandbox entry"
 #define CS_LAUNCH_PATH CS_LIBEXEC_DIR "/launch"
 #define CS_SESSION_PATH CS_LIBEXEC_DIR "/session"
 #define CS_INIT_PATH CS_LIBEXEC_DIR "/init"

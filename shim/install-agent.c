@@ -31,7 +31,6 @@ static const InstallAgent agents[] = {
 		.package = "@anthropic-ai/claude-code",
 		.native = "@anthropic-ai/claude-code-linux-" MACHINE LIBC,
 		.programs = LIST("claude"),
-		.starts = true,
 	},
 	{
 		.name = "codex",

@@ -18,7 +18,6 @@ typedef struct InstallAgent {
 	const char *node, *node_versions;
 	/* Where the program may lie in the package that is kept, the first that is there; ends with NULL. */
 	const char *const *programs;
-	bool starts; /* does this version of the product start it? */
 } InstallAgent;
 
 /* NULL for a name that is none of ours; index from 0, NULL at the end. */

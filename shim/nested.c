@@ -60,12 +60,57 @@ static int marker_read(char *text, size_t max, size_t *ret_size)
 	return 1;
 }
 
+int nested_depth(const char *value, pid_t pid)
+{
+	unsigned long caller, depth;
+	char *end;
+
+	if (!value || *value < '0' || *value > '9')
+		return 1;
+	caller = strtoul(value, &end, 10);
+	if (*end != ' ' || end[1] < '0' || end[1] > '9')
+		return 1;
+	depth = strtoul(end + 1, &end, 10);
+	if (*end != '\0')
+		return 1;
+	return caller == (unsigned long)pid || depth >= NESTED_DEPTH_MAX ? -ELOOP : (int)depth + 1;
+}
+
+/* The environment with our variable in it: an array to be freed, whose first string is to be freed too. */
+static char **add_depth(char *const *environment, int depth)
+{
+	size_t n = 0;
+	char **added;
+
+	while (environment[n])
+		n++;
+	added = calloc(n + 2, sizeof(char *));
+	if (!added || asprintf(&added[0], NESTED_VARIABLE "=%d %d", getpid(), depth) < 0) {
+		free(added);
+		return NULL;
+	}
+	n = 1;
+	for (char *const *variable = environment; *variable; variable++)
+		if (!starts_with(*variable, NESTED_VARIABLE "="))
+			added[n++] = *variable;
+	return added;
+}
+
+static const char *find_value(char *const *environment)
+{
+	const char *value = NULL;
+
+	for (; !value && *environment; environment++)
+		value = starts_with(*environment, NESTED_VARIABLE "=");
+	return value;
+}
+
 int nested_exec(const char *agent, char *const *arguments, char *const *environment, char **reterr)
 {
 	_cleanup_free_ char *text = malloc(MARKER_BYTES_MAX), *profile = NULL, *program = NULL;
-	_cleanup_free_ char **argv = NULL;
+	_cleanup_free_ char **argv = NULL, **added = NULL;
 	size_t size = 0, n = 0;
-	int r;
+	int r, depth;
 
 	if (!text)
 		return refuse(reterr, -ENOMEM, "not enough memory");
@@ -83,14 +128,23 @@ int nested_exec(const char *agent, char *const *arguments, char *const *environm
 			      "start %s outside",
 			      profile, agent, agent);
 
+	depth = nested_depth(find_value(environment), getpid());
+	if (depth < 0)
+		return refuse(reterr, depth,
+			      "%s is no agent: it starts %s again; put the agent's own program there, or run "
+			      "'sudo claude-sandbox install %s' outside",
+			      program, agent, agent);
+
 	while (arguments[n])
 		n++;
 	argv = calloc(n + 2, sizeof(char *));
-	if (!argv)
+	added = add_depth(environment, depth);
+	if (!argv || !added)
 		return refuse(reterr, -ENOMEM, "not enough memory");
 	argv[0] = program;
 	memcpy(argv + 1, arguments, n * sizeof(char *));
-	execve(program, argv, environment);
+	execve(program, argv, added);
 	r = -errno;
+	free(added[0]);
 	return refuse(reterr, r, "%s cannot be started: %s", program, strerrordesc_np(-r));
 }

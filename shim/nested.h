@@ -10,6 +10,16 @@
 #include "dbus/base.h"
 
 /*
+ * How calls within each other are told apart from a program that is no agent but starts us again: in the
+ * environment of what is executed, "PID DEPTH" of the call. Whoever sets it can only have calls refused.
+ */
+#define NESTED_VARIABLE "CLAUDE_SANDBOX_NESTED"
+#define NESTED_DEPTH_MAX 16u
+
+/* value: of that variable, or NULL. Return: the depth of this call, from 1; -ELOOP. */
+int nested_depth(const char *value, pid_t pid);
+
+/*
  * Without a marker: 0. With one, the agent that it names is executed in our place and this does not return;
  * otherwise: a negative errno with *reterr a sentence.
  */

@@ -210,8 +210,6 @@ static int show_installed(const SandboxCall *call, const SandboxContext *context
 	fprintf(context->out, "installed %s %s: %s\n", agent->name, installed->version, installed->path);
 	if (installed->old_in_use > 0)
 		fputs("running sessions keep the version that they have\n", context->out);
-	if (!agent->starts)
-		fprintf(context->out, "claude-sandbox %s cannot start %s yet\n", CS_VERSION, agent->name);
 	return 0;
 }
 

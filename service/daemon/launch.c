@@ -259,27 +259,17 @@ static int check_agent(Launch *launch, sd_bus_error *reterr)
 	const Profile *profile = profile_find(launch->request.agent), *known;
 	_cleanup_free_ char *names = NULL;
 
-	if (profile && profile->known) {
+	if (profile) {
 		launch->profile = profile;
 		return 0;
-	}
-	if (profile) {
-		sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST,
-				  "%s cannot be run in a jail by this version; without one it is started by "
-				  "its own path.",
-				  launch->request.agent);
-		return -EINVAL;
 	}
 	for (size_t i = 0; (known = profile_at(i)); i++) {
 		_cleanup_free_ char *before = names;
 
-		if (known->known &&
-		    asprintf(&names, "%s%s%s", before ? before : "", before ? ", " : "", known->name) < 0) {
+		if (asprintf(&names, "%s%s%s", before ? before : "", before ? ", " : "", known->name) < 0) {
 			names = NULL;
 			return sd_bus_error_set_errno(reterr, -ENOMEM);
 		}
-		if (!known->known)
-			TAKE_PTR(before);
 	}
 	sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST, "The agent '%s' is not known; there are: %s.",
 			  launch->request.agent, names ? names : "none");

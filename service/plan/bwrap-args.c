@@ -79,7 +79,7 @@ static void entry_write(Writer *w, const Entry *entry)
 		word(w, entry->data);
 		break;
 	case ENTRY_FILE:
-		permissions(w, 0444);
+		permissions(w, entry->permissions ?: 0444);
 		word(w, "--ro-bind-data");
 		descriptor(w, entry);
 		break;

@@ -137,6 +137,15 @@ int plan_add_file(Plan *plan, const char *destination, const void *data, size_t 
 			     destination, data, size, origin, reason);
 }
 
+int plan_add_program(Plan *plan, const char *destination, const char *text, const char *origin,
+		     const char *reason)
+{
+	return plan_add_data(
+		plan,
+		(Entry){ .kind = ENTRY_FILE, .mode = ENTRY_RO, .source_fd = FD_NONE, .permissions = 0555 },
+		destination, text, strlen(text), origin, reason);
+}
+
 int plan_add_mask(Plan *plan, const char *destination, const char *origin, const char *reason)
 {
 	return plan_add_data(plan, (Entry){ .kind = ENTRY_FILE, .mode = ENTRY_MASKED, .source_fd = FD_NONE },

@@ -15,6 +15,9 @@ int plan_add_tmpfs(Plan *plan, const char *destination, mode_t permissions, Entr
 		   const char *origin, const char *reason);
 int plan_add_file(Plan *plan, const char *destination, const void *data, size_t size, const char *origin,
 		  const char *reason);
+/* The same, to be executed. */
+int plan_add_program(Plan *plan, const char *destination, const char *text, const char *origin,
+		     const char *reason);
 /* An empty read-only file over what is there: it reads as nothing, where /dev/null (nodev) would not open. */
 int plan_add_mask(Plan *plan, const char *destination, const char *origin, const char *reason);
 /* A device node, by its path. */

@@ -1,152 +1,62 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The real agent: found in two places and nowhere else, never through PATH, never our own entry. */
+/* What is seen of the agent itself: 11 of the order in mounts.c. */
 
 #include "service/plan/plan-build.h"
 
-/* Links from a person's ~/.local/bin to where an installer put the program: so many, then it is a loop. */
-#define AGENT_LINKS_MAX 8u
+static const char reason_program[] = "the agent itself";
+static const char reason_package[] = "what the agent's program needs";
+static const char reason_interpreter[] = "starts the agent";
 
-static bool is_ours(const char *path)
+static bool is_below_home(const PlanBuild *build, const char *path, const char *name)
 {
-	return streq(path, CS_ENTRY_PATH) || path_is_within(path, CS_BIN_DIR) ||
-	       (path_is_within(path, CS_LIBEXEC_DIR) && !path_is_within(path, CS_AGENTS_DIR));
+	const char *rest = starts_with(path, build->home);
+
+	rest = rest && *rest == '/' ? starts_with(rest + 1, name) : NULL;
+	return rest && (*rest == '/' || *rest == '\0');
 }
 
-/* "." and ".." taken out by the text alone; a link that is stepped back over is the view's to refuse. */
-static char *join(const char *link, const char *text)
+/* Does path lie in the state of an agent, whose sessions may have written it, and not behind a mask of it? */
+static bool in_state(const PlanBuild *build, const char *path, const char **ret_profile)
 {
-	_cleanup_free_ char *joined = NULL;
-	size_t n = 0;
+	const Profile *profile;
 
-	if (text[0] == '/')
-		joined = strdup(text);
-	else if (asprintf(&joined, "%.*s/%s", (int)(strrchr(link, '/') - link), link, text) < 0)
-		joined = NULL;
-	char *clean = joined ? malloc(strlen(joined) + 2) : NULL;
-	if (!clean)
-		return NULL;
+	for (size_t i = 0; (profile = profile_at(i)); i++) {
+		bool inside = false;
 
-	for (const char *p = joined; *(p += strspn(p, "/")) != '\0';) {
-		size_t length = strcspn(p, "/");
-
-		if (length == 2 && p[0] == '.' && p[1] == '.') {
-			while (n > 0 && clean[--n] != '/')
-				;
-		} else if (!(length == 1 && p[0] == '.')) {
-			clean[n++] = '/';
-			memcpy(clean + n, p, length);
-			n += length;
-		}
-		p += length;
+		for (const char *const *name = profile->directories; *name; name++)
+			inside = inside || is_below_home(build, path, *name);
+		for (const char *const *name = profile->masks; *name; name++)
+			inside = inside && !is_below_home(build, path, *name);
+		*ret_profile = profile->name;
+		if (inside)
+			return true;
 	}
-	if (n == 0)
-		clean[n++] = '/';
-	clean[n] = '\0';
-	return clean;
+	return false;
 }
 
-/*
- * Follow a person's own links, which the view does not: no session can write in ~/.local/bin, and what comes
- * out must be a place that none can write either (check_place). Return: 0, or the view's error.
- */
-static int follow(PlanBuild *build, const char *path, PlanNode *ret)
-{
-	_cleanup_free_ char *at = strdup(path);
-
-	for (unsigned i = 0; at && i < AGENT_LINKS_MAX; i++) {
-		_cleanup_free_ char *text = NULL, *next = NULL;
-
-		int r = build->view->resolve(build->view->userdata, at, ret);
-		if (r != -ELOOP)
-			return r;
-		r = build->view->read_link(build->view->userdata, at, &text);
-		if (r < 0)
-			return r == -ENOMEM ? r : -ELOOP;
-		next = join(at, text);
-		free(at);
-		at = TAKE_PTR(next);
-	}
-	return at ? -ELOOP : -ENOMEM;
-}
-
-static bool is_program(const PlanNode *node)
-{
-	return S_ISREG(node->mode) && (node->mode & (S_IXUSR | S_IXGRP | S_IXOTH)) && !is_ours(node->path);
-}
-
-/* Set the plan's program to where the agent is executed inside. */
-static int choose_program(PlanBuild *build, const PlanNode *agent)
-{
-	char *program = NULL;
-
-	if (!build->profile->native_path)
-		program = strdup(agent->path);
-	else if (asprintf(&program, "%s/.local/bin/%s", build->home, build->profile->name) < 0)
-		program = NULL;
-	if (!program)
-		return -ENOMEM;
-	build->plan->program = program;
-	return 0;
-}
-
-int build_find_agent(PlanBuild *build, PlanNode *ret)
-{
-	const char *name = build->profile->name;
-	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-	_cleanup_free_ char *installed = NULL, *own = NULL;
-	int r;
-
-	if (!build->profile->known)
-		return build_refuse(build, CS_ERROR_AGENT_MISSING, "%s is not supported by this version",
-				    name);
-
-	if (build->profile->system_program) {
-		r = build->view->resolve(build->view->userdata, build->profile->system_program, &node);
-		if (r < 0 || !is_program(&node))
-			return build_refuse(
-				build, CS_ERROR_AGENT_MISSING,
-				"%s cannot be executed; install it with the system's package manager",
-				build->profile->system_program);
-	} else {
-		if (asprintf(&installed, "%s/%s/%s", CS_AGENTS_DIR, name, name) < 0) {
-			installed = NULL;
-			return -ENOMEM;
-		}
-		if (asprintf(&own, "%s/.local/bin/%s", build->home, name) < 0) {
-			own = NULL;
-			return -ENOMEM;
-		}
-
-		r = build->view->resolve(build->view->userdata, installed, &node);
-		if (r < 0 || !is_program(&node) || node.uid != 0) {
-			plan_node_done(&node);
-			r = follow(build, own, &node);
-		}
-		if (r == -ENOMEM)
-			return r;
-		if (r < 0 || !is_program(&node))
-			return build_refuse(build, CS_ERROR_AGENT_MISSING,
-					    "%s is not installed; run 'sudo claude-sandbox install %s', or "
-					    "its maker's installer, "
-					    "which puts it at %s",
-					    name, name, own);
-	}
-
-	r = choose_program(build, &node);
-	if (r < 0)
-		return r;
-	*ret = node;
-	node = PLAN_NODE_INIT;
-	return 0;
-}
-
-/* Would a session like this one write to path? Then an earlier one may have. */
+/* Would a session like this one write to path, or to what lies in it? Then an earlier one may have. */
 static int check_place(PlanBuild *build, const char *path)
 {
 	const Entry *entry = plan_covering(build->plan, path);
+	const char *profile;
 
+	if (in_state(build, path, &profile))
+		return build_refuse(
+			build, CS_ERROR_PLAN_REFUSED,
+			"the agent's program %s lies in the state of %s, which its sessions may write; "
+			"install it elsewhere, with 'sudo claude-sandbox install %s'",
+			path, profile, build->profile->name);
 	if (!entry || entry->kind != ENTRY_BIND || entry->mode != ENTRY_RW)
+		entry = NULL;
+	for (size_t i = 0; !entry && i < build->plan->n_entries; i++) {
+		const Entry *inner = &build->plan->entries[i];
+
+		if (inner->kind == ENTRY_BIND && inner->mode == ENTRY_RW &&
+		    path_is_within(inner->destination, path))
+			entry = inner;
+	}
+	if (!entry)
 		return 0;
 	return build_refuse(
 		build, CS_ERROR_PLAN_REFUSED,
@@ -155,41 +65,71 @@ static int check_place(PlanBuild *build, const char *path)
 		path, entry->destination, entry->origin, build->profile->name);
 }
 
-int build_agent(PlanBuild *build, PlanNode *agent)
+static int check_places(PlanBuild *build)
 {
-	static const char reason[] = "the agent itself";
-	_cleanup_free_ char *origin = NULL;
+	const PlanAgent *agent = &build->agent;
+	const char *const places[] = { agent->path, agent->package, agent->interpreter };
+	int r = 0;
 
-	if (!(build->agent = strdup(agent->path)))
-		return -ENOMEM;
-	int r = check_place(build, build->agent);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; r == 0 && i < ELEMENTSOF(places); i++)
+		r = places[i] ? check_place(build, places[i]) : 0;
+	/* Whoever may turn a link round chooses what is shown as the agent's package. */
+	for (size_t i = 0; r == 0 && agent->links && agent->links[i]; i++)
+		r = check_place(build, agent->links[i]);
+	return r;
+}
 
+/* Bind what lies at the canonical path at itself, or at destination. */
+static int bind(PlanBuild *build, const char *path, const char *destination, const char *origin,
+		const char *reason)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	int r = build->view->resolve(build->view->userdata, path, &node);
+
+	if (r < 0 || !streq(node.path, path))
+		return r == -ENOMEM ? r
+				    : build_refuse(build, CS_ERROR_AGENT_MISSING,
+						   "%s was replaced just now; start again", path);
+	return plan_add_bind(build->plan, &node, destination ? destination : path, ENTRY_RO, origin, reason);
+}
+
+int build_agent(PlanBuild *build)
+{
+	PlanAgent *agent = &build->agent;
+	_cleanup_free_ char *origin = NULL, *own = NULL;
+	int r;
+
+	r = check_places(build);
 	/* What "/" shows read-only needs no entry, but for an agent, whose place the exposure table names. */
-	if (build->profile->system_program)
-		return 0;
+	if (r < 0 || build->profile->system_program)
+		return r;
 	if (asprintf(&origin, "profile %s", build->profile->name) < 0) {
 		origin = NULL;
 		return -ENOMEM;
 	}
-
-	if (!streq(build->plan->program, build->agent)) {
-		_cleanup_(plan_node_done) PlanNode again = PLAN_NODE_INIT;
-
-		/* bwrap closes a descriptor that it has bound. */
-		r = build->view->resolve(build->view->userdata, build->agent, &again);
-		if (r < 0 || !streq(again.path, build->agent))
-			return build_refuse(build, CS_ERROR_AGENT_MISSING,
-					    "%s was replaced just now; start again", build->agent);
-		r = plan_add_bind(build->plan, &again, build->plan->program, ENTRY_RO, origin, reason);
+	if (asprintf(&own, "%s/.local/bin/%s", build->home, build->profile->name) < 0) {
+		own = NULL;
+		return -ENOMEM;
 	}
-	return r < 0 ? r : plan_add_bind(build->plan, agent, build->agent, ENTRY_RO, origin, reason);
+
+	if (agent->package)
+		r = bind(build, agent->package, NULL, origin, reason_package);
+	if (r == 0 && agent->interpreter)
+		r = bind(build, agent->interpreter, NULL, origin, reason_interpreter);
+	if (r == 0 && agent->starter)
+		r = plan_add_program(build->plan, own, agent->starter, origin, reason_interpreter);
+	else if (r == 0 && build->profile->native_path && agent->package)
+		r = plan_add_link(build->plan, own, agent->path, origin, reason_program);
+	else if (r == 0 && !streq(build->plan->program, agent->path))
+		r = bind(build, agent->path, build->plan->program, origin, reason_program);
+	return r < 0 ? r
+		     : plan_add_bind(build->plan, &agent->program, agent->path, ENTRY_RO, origin,
+				     reason_program);
 }
 
 int build_check_agent(PlanBuild *build)
 {
-	int r = check_place(build, build->agent);
+	int r = check_places(build);
 
 	return r < 0 ? r : check_place(build, build->plan->program);
 }

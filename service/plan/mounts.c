@@ -32,19 +32,18 @@
 
 static int make_entries(PlanBuild *build)
 {
-	_cleanup_(plan_node_done) PlanNode agent = PLAN_NODE_INIT;
 	int r;
 
 	/* Cheap and telling refusals first: they need the homes and the agent, and no entry. */
 	if ((r = build_find_homes(build)) < 0 || (r = build_check_workspace(build)) < 0 ||
-	    (r = build_find_agent(build, &agent)) < 0)
+	    (r = build_find_agent(build)) < 0)
 		return r;
 
 	if ((r = build_root(build)) < 0 || (r = build_run(build)) < 0 || (r = build_marker(build)) < 0 ||
 	    (r = build_sockets(build)) < 0)
 		return r;
 	if ((r = build_homes(build)) < 0 || (r = build_profile(build)) < 0 || (r = build_share(build)) < 0 ||
-	    (r = build_agent(build, &agent)) < 0)
+	    (r = build_agent(build)) < 0)
 		return r;
 	if ((r = build_workspace(build)) < 0 || (r = build_temp_root(build)) < 0 ||
 	    (r = build_allow_write(build)) < 0 || (r = build_bound_sockets(build)) < 0)
@@ -70,6 +69,7 @@ int plan_make(const SessionRequest *request, const Profile *profile, const PlanF
 		.facts = facts,
 		.view = view,
 		.plan = &plan,
+		.agent = { .program = PLAN_NODE_INIT },
 		.workspace = PLAN_NODE_INIT,
 	};
 
@@ -94,7 +94,7 @@ int plan_make(const SessionRequest *request, const Profile *profile, const PlanF
 				   strerror(-r));
 
 	plan_node_done(&build.workspace);
-	free(build.agent);
+	plan_agent_done(&build.agent);
 	free(build.home);
 	strings_free(build.homes);
 	if (r < 0) {

@@ -50,7 +50,7 @@ typedef struct Entry {
 	char *destination;    /* canonical path inside */
 	void *data;           /* ENTRY_FILE: data_size bytes; ENTRY_LINK: text */
 	size_t data_size;
-	mode_t permissions; /* of a tmpfs or directory that we make; 0 = 0755 */
+	mode_t permissions; /* of a tmpfs, directory (0 = 0755) or file (0 = 0444) that we make */
 	const char *
 		origin; /* the rule: "root", "profile claude", ... or owned_origin for a configuration line */
 	char *owned_origin;

@@ -9,15 +9,25 @@
 #include "service/plan/mount-list.h"
 #include "service/plan/workspace-rules.h"
 
+/* The agent: where it was found, and what it needs beside its program. */
+typedef struct PlanAgent {
+	PlanNode program;  /* until it is bound */
+	char *path;        /* where the program lies, canonical */
+	char *package;     /* the directory that it belongs to, canonical; NULL when it needs none */
+	char *interpreter; /* what starts it, canonical, where "/" does not show it; or NULL */
+	char *starter;     /* the text of a script that starts it with that interpreter; or NULL */
+	char **links;      /* those of the person that led there */
+} PlanAgent;
+
 typedef struct PlanBuild {
 	const SessionRequest *request;
 	const Profile *profile;
 	const PlanFacts *facts;
 	const PlanView *view;
 	Plan *plan;
-	char *home;         /* the home of passwd, canonical */
-	char **homes;       /* every home to be hidden, canonical, the shortest first, none twice */
-	char *agent;        /* where its program lies, canonical */
+	char *home;   /* the home of passwd, canonical */
+	char **homes; /* every home to be hidden, canonical, the shortest first, none twice */
+	PlanAgent agent;
 	PlanNode workspace; /* until it is bound */
 	size_t allow_first; /* the entries of allow-write: [allow_first, allow_end) */
 	size_t allow_end;
@@ -72,10 +82,18 @@ int build_homes(PlanBuild *build);    /* 6 */
 int build_profile(PlanBuild *build);  /* 7, 8 */
 int build_share(PlanBuild *build);    /* 9, 10 */
 int build_dotfiles(PlanBuild *build); /* 15: the person's */
+/* agent-lookup.c */
+int build_find_agent(PlanBuild *build); /* the plan's program too */
+/* agent-needs.c */
+int build_find_needs(PlanBuild *build); /* the last part of build_find_agent() */
+bool plan_agent_is_program(const PlanNode *node);
+/* The first bytes of a program, to be freed. None of one that may be executed and not read, which at least is
+ * not ours. Return: how many, or -ENOMEM. */
+ssize_t plan_agent_read_head(PlanBuild *build, const PlanNode *node, char **ret);
+void plan_agent_done(PlanAgent *agent);
 /* mounts-agent.c */
-int build_find_agent(PlanBuild *build, PlanNode *ret);
-int build_agent(PlanBuild *build, PlanNode *agent); /* 11 */
-int build_check_agent(PlanBuild *build);            /* at the end: nothing writable covers it */
+int build_agent(PlanBuild *build);       /* 11 */
+int build_check_agent(PlanBuild *build); /* at the end: nothing writable covers it */
 /* mounts-workspace.c */
 int build_check_workspace(PlanBuild *build); /* find and check it; the plan's workspace and cwd */
 int build_workspace(PlanBuild *build);       /* 12 */

@@ -18,7 +18,6 @@ static const Profile profiles[] = {
 		.skills = ".claude/skills",
 		.temp_root = true,
 		.native_path = true,
-		.known = true,
 	},
 	{
 		.name = "codex",
@@ -28,6 +27,7 @@ static const Profile profiles[] = {
 		.first_arguments = LIST(),
 		.removed_arguments = LIST(),
 		.variables = LIST("CODEX_UPDATE_DISABLED=1"),
+		.beside = "codex-path", /* the ripgrep that it brings; more lies next to it */
 		.skills = ".codex/skills",
 	},
 	{
@@ -47,7 +47,6 @@ static const Profile profiles[] = {
 		.removed_arguments = LIST(),
 		.variables = LIST(),
 		.system_program = "/bin/bash",
-		.known = true,
 	},
 };
 

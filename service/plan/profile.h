@@ -17,8 +17,9 @@ typedef struct Profile {
 	const char *skills;                   /* directory below the home */
 	bool temp_root;                       /* CLAUDE_CODE_TMPDIR is set to the workspace's temp root */
 	bool native_path;                     /* the agent is also bound at ~/.local/bin/NAME */
+	const char *beside; /* a directory next to the program's bin: where it is, all of the directory above
+			       belongs to the agent; or NULL */
 	const char *system_program; /* an agent that the system supplies ("/bin/bash" for shell), or NULL */
-	bool known;                 /* usable in this version */
 } Profile;
 
 /* Return: the row, or NULL for a name that is none. */

@@ -38,6 +38,8 @@ typedef struct PlanView {
 	int (*resolve)(void *userdata, const char *path, PlanNode *ret);
 	/* The text of the link at path itself. Return: 0, -EINVAL when it is none, -ENOENT, -ENOMEM. */
 	int (*read_link)(void *userdata, const char *path, char **ret);
+	/* The first bytes of the regular file that node holds, at most size. Return: how many; -errno. */
+	ssize_t (*read_head)(void *userdata, const PlanNode *node, void *buffer, size_t size);
 	/* Could the caller open path for reading? */
 	bool (*readable)(void *userdata, const char *path);
 	/*

@@ -306,7 +306,7 @@ static int session_take(Session *session, const int fds[static KEYS_MAX], const 
 	if (r < 0)
 		return r;
 	session->profile = profile_find(session->request.agent);
-	if (!session->profile || !session->profile->known)
+	if (!session->profile)
 		return refuse(ret_problem, -EINVAL, "no agent is called '%s'", session->request.agent);
 	return 0;
 }

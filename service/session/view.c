@@ -353,6 +353,30 @@ static int view_read_link(void *userdata, const char *path, char **ret)
 	return S_ISLNK(st.st_mode) ? read_link_fd(fd, ret) : -EINVAL;
 }
 
+static ssize_t view_read_head(void *userdata, const PlanNode *node, void *buffer, size_t size)
+{
+	char path[64]; /* "/proc/self/fd/NUMBER" */
+	_cleanup_close_ int fd = FD_NONE;
+	size_t n = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", node->fd);
+	fd = S_ISREG(node->mode) ? open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return S_ISREG(node->mode) ? -errno : -EINVAL;
+	while (n < size) {
+		ssize_t some = read(fd, (char *)buffer + n, size - n);
+
+		if (some < 0 && errno == EINTR)
+			continue;
+		if (some < 0)
+			return -errno;
+		if (some == 0)
+			break;
+		n += (size_t)some;
+	}
+	return (ssize_t)n;
+}
+
 static bool view_readable(void *userdata, const char *path)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
@@ -436,6 +460,7 @@ PlanView view_functions(View *view)
 	return (PlanView){ .userdata = view,
 			   .resolve = view_resolve,
 			   .read_link = view_read_link,
+			   .read_head = view_read_head,
 			   .readable = view_readable,
 			   .list = view_list };
 }

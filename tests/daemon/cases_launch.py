@@ -153,8 +153,7 @@ def shapes_and_bounds(machine, watch):
         refused("LimitsExceeded", "too long", user.launch, b"run", cwd=b"/" + b"x" * 4096)
         refused("BadRequest", "'colour'", user.launch, b"run", options={"colour": "red"})
         refused("BadRequest", "1 to 64", user.launch, b"run", agent="")
-        refused("BadRequest", "claude, shell", user.launch, b"run", agent="emacs")
-        refused("BadRequest", "cannot be run in a jail by this version", user.launch, b"run", agent="pi")
+        refused("BadRequest", "claude, codex, pi, shell", user.launch, b"run", agent="emacs")
         _, path, _ = user.launch(b"run", b"\xff\xfe\n", cwd=b"/tmp/\xff")
         assert user.get(path, SESSION, "Workspace") == b"/tmp/\xff"
         assert user.manager("ListSessions")[0][5] == b"/tmp/\xff"

@@ -13,7 +13,8 @@ from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, ROOT
 
 QUICKSTART = machine.SOURCE + "/quickstart"
-INSTALLED = ("/usr/libexec/claude-sandbox", "/usr/local/bin/claude", "/usr/local/bin/claude-sandbox",
+INSTALLED = ("/usr/libexec/claude-sandbox", "/usr/local/bin/claude", "/usr/local/bin/codex", "/usr/local/bin/pi",
+             "/usr/local/bin/claude-sandbox",
              "/usr/share/dbus-1/system.d/org.claudesandbox1.conf", "/usr/share/dbus-1/system-services/org.claudesandbox1.service",
              "/etc/claude-gitconfig", "/usr/share/doc/claude-sandbox", "/var/lib/claude-sandbox",
              "/var/cache/claude-sandbox")

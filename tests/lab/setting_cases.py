@@ -197,14 +197,3 @@ def misspelt_variables_are_named(lab):
     result = lab.shell("true", env=environment_of)
     equal((result.status, result.out), (0, b""), repr(result))
     holds(b"CLAUDE_SANDBOX_NOFORGE" in result.err and b"CLAUDE_SANDBOX_NO_FORGE" not in result.err, repr(result))
-
-
-@test(needs="bus")
-def agents_of_later_versions_say_so(lab):
-    """They have no entry that would shadow the person's own; asked for by name, the service says why."""
-    for name in ("codex", "pi"):
-        holds(not os.path.lexists(f"/usr/local/bin/{name}"), f"{name} has an entry")
-        link = f"/run/lab/{name}"
-        if not os.path.lexists(link):
-            os.symlink("/usr/libexec/claude-sandbox/entry", link)
-        lab.run([link], ROOT).refused(125, name, "this version")

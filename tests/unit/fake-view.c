@@ -134,6 +134,20 @@ static int fake_read_link(void *userdata, const char *path, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
+static ssize_t fake_read_head(void *userdata, const PlanNode *node, void *buffer, size_t size)
+{
+	_cleanup_free_ char *place = NULL;
+	FakeNode found;
+
+	int r = walk(userdata, node->path, false, &place, &found);
+	if (r < 0)
+		return r;
+	size_t n = found.link ? strlen(found.link) : 0;
+	n = n < size ? n : size;
+	memcpy(buffer, found.link ? found.link : "", n);
+	return (ssize_t)n;
+}
+
 static bool fake_readable(void *userdata, const char *path)
 {
 	const FakeView *fake = userdata;
@@ -193,6 +207,7 @@ PlanView fake_view(FakeView *fake)
 		.userdata = fake,
 		.resolve = fake_resolve,
 		.read_link = fake_read_link,
+		.read_head = fake_read_head,
 		.readable = fake_readable,
 		.list = fake_list,
 	};

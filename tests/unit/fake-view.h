@@ -9,7 +9,7 @@ typedef struct FakeNode {
 	const char *path; /* absolute, no links in it; directories on the way are there by themselves */
 	mode_t mode;      /* type and permission */
 	uid_t uid;
-	const char *link; /* the text of a link */
+	const char *link; /* the text of a link, or the content of a file */
 	dev_t device;
 } FakeNode;
 

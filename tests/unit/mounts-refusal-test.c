@@ -100,7 +100,7 @@ static void test_agent_missing(void **state)
 		expect_refusal(&fixture, CS_ERROR_AGENT_MISSING, "claude-sandbox install claude");
 	}
 	start(&fixture, "codex", NULL);
-	expect_refusal(&fixture, CS_ERROR_AGENT_MISSING, "codex is not supported");
+	expect_refusal(&fixture, CS_ERROR_AGENT_MISSING, "claude-sandbox install codex");
 
 	/* One that is not root's in the place of the installed ones is passed over. */
 	static const FakeNode planted[] = {

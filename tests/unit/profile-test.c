@@ -28,10 +28,6 @@ static void test_table(void **state)
 			assert_non_null(profile->directories[0]);
 	}
 	assert_int_equal(n, ELEMENTSOF(names));
-	assert_true(profile_find("claude")->known);
-	assert_true(profile_find("shell")->known);
-	assert_false(profile_find("codex")->known);
-	assert_false(profile_find("pi")->known);
 	assert_null(profile_find("bash"));
 	assert_null(profile_find(""));
 	assert_null(profile_find("Claude"));
