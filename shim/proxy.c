@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "shim/signals.h"
+#include "shim/typed-ahead.h"
 
 /* Before signals and keys are looked at again: a flood of output must not outrun Ctrl-C. */
 #define READS_PER_TURN 16
@@ -114,6 +115,15 @@ static bool reading_is_ours(const Proxy *proxy)
 		return false;
 	return proxy->terminal->use == TERMINAL_OURS ||
 	       terminal_pty_is_taken(proxy->terminal, proxy->master_fd);
+}
+
+static void claim(Proxy *proxy)
+{
+	/* What was read before goes first. */
+	if (buffer_is_empty(&proxy->input))
+		typed_ahead_claim(proxy->terminal, proxy->master_fd);
+	else
+		terminal_claim(proxy->terminal, proxy->master_fd);
 }
 
 /* Which descriptors to wait for follows from the buffers alone. */
@@ -234,7 +244,7 @@ static void foreground_check(Proxy *proxy)
 	if (proxy->gone || !terminal_is_foreground(proxy->terminal))
 		return;
 	if (!proxy->terminal->changed || proxy->terminal->use != TERMINAL_OURS)
-		terminal_claim(proxy->terminal, proxy->master_fd);
+		claim(proxy);
 	if (!proxy->behind)
 		return;
 	proxy->behind = false;
@@ -445,7 +455,7 @@ int proxy_start(Proxy *proxy)
 	if (proxy->terminal->use != TERMINAL_OURS)
 		look_later(proxy, SETTLE_LOOK_USEC);
 	(void)terminal_copy_size(proxy->terminal, proxy->master_fd);
-	terminal_claim(proxy->terminal, proxy->master_fd);
+	claim(proxy);
 	source_enable(proxy->in, true);
 	interest_update(proxy);
 	return 0;
@@ -524,7 +534,7 @@ bool proxy_resume(Proxy *proxy)
 		return false;
 	proxy->behind = !terminal_is_foreground(proxy->terminal);
 	if (!proxy->behind) {
-		terminal_claim(proxy->terminal, proxy->master_fd);
+		claim(proxy);
 		if (proxy->undo_size > 0) {
 			n = modes_redo(&proxy->modes, text);
 			write_now(proxy, text, n);

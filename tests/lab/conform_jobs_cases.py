@@ -4,6 +4,7 @@
 import os
 import re
 import signal
+import termios
 
 from case import equal, wait_for
 from conform import BOTH, PROMPT, conform
@@ -436,3 +437,72 @@ def it_is_found_by_its_name(side):
             name = f.read()
         with open(f"/proc/{job}/cmdline", "rb") as f:
             return name, f.read().split(b"\0")[0]
+
+
+def typed_while_the_shell_waits(side, shell, line, keys, shown):
+    """Keys come while `line` waits for the gate, in line mode; then the gate opens."""
+    gate = f"{side.workspace}/gate"
+    os.mkfifo(gate)
+    os.chown(gate, side.user.uid, side.user.gid)
+    try:
+        shell.type(f"read x <gate; {line}\n")
+        wait_for(lambda: shell.flags()[3] & termios.ICANON, "the terminal is in line mode")
+        shell.type(keys)
+        shell.expect(shown)
+        with open(gate, "w", encoding="ascii") as f:
+            f.write("\n")
+    finally:
+        os.unlink(gate)
+
+
+@conform(users=BOTH, of=("lines", "edited", "partly", "quoted"))
+def typed_before_it_runs(side, how):
+    """It is shown once, and edited once."""
+    keys, shown, answers = {
+        "lines": (b"one\ntwo\n\n", "two\r\n\r\n", ("line 4 one\r\n", "line 4 two\r\n", "line 1 \r\n")),
+        "edited": (b"wrong\x15onx\x7fe\n", "e\r\n", ("line 4 one\r\n",)),
+        "partly": (b"one\ntw", "tw", ("line 4 one\r\n",)),
+        "quoted": (b"a\x16\x03b\x16\x7fc\x16\x04\n", "^D\r\n", ("line 7 a\x03b\x7fc\x04\r\n",)),
+    }[how]
+    with side.shell() as shell:
+        typed_while_the_shell_waits(side, shell, "claude lines ''", keys, shown)
+        for answer in answers:
+            shell.expect(answer)
+        shell.type(b"o\n" if how == "partly" else b"last\n")
+        shell.expect("line 4 two\r\n" if how == "partly" else "line 5 last\r\n")
+        shell.type(b"\x04")
+        shell.prompt()
+        return sorted(shell.transcript.split(b"\r\n")), shell.exit_status()
+
+
+@conform()
+def the_end_of_the_file_before_it_runs(side):
+    with side.shell() as shell:
+        typed_while_the_shell_waits(side, shell, "claude exec cat; echo sta''tus $?", b"one\ntwo\x04\x04", "two")
+        shell.expect("status 0\r\n")
+        shell.prompt()
+        return sorted(shell.transcript.split(b"\r\n")), shell.exit_status()
+
+
+@conform()
+def typed_before_it_goes_on(side):
+    with side.shell() as shell:
+        begin(shell, "claude lines ''", "ready 24x80.\r\n")
+        shell.type(b"\x1a")
+        shell.prompt()
+        typed_while_the_shell_waits(side, shell, "fg", b"one\ntwo\n", "two\r\n")
+        shell.expect("line 4 one\r\n")
+        shell.expect("line 4 two\r\n")
+        shell.type(b"\x04")
+        shell.prompt()
+        return sorted(shell.transcript.split(b"\r\n")), shell.exit_status()
+
+
+@conform()
+def typed_before_a_screen_comes(side):
+    with side.shell() as shell:
+        typed_while_the_shell_waits(side, shell, "claude", b"ab\n", "ab\r\n")
+        shell.expect("key 0a.")
+        shell.type("q")
+        shell.prompt()
+        return shell.transcript.count(b"ab\r\n"), shell.exit_status(), shell.screen()
