@@ -54,9 +54,9 @@ class Bench:
         return [[int(word) for word in line.split()] for line in result.out.splitlines()]
 
     def compare(self, *command):
-        """Return: the values of the first and of the second command."""
+        """Return: the values of each command, those of the first first."""
         rows = self.measure(*command)
-        return tuple([value for index, value in rows if index == which] for which in (0, 1))
+        return tuple([value for index, value in rows if index == which] for which in range(1 + max(rows)[0]))
 
 
 def launch(bench):
@@ -99,11 +99,13 @@ def throughput(bench):
 
 
 def echo(bench):
-    """One key and its echo, against a bare PTY."""
-    jailed, bare = bench.compare(STREAM, "keys", bench.keys, CLAUDE, "echo", "--", AGENT, "echo")
+    """One key and its echo, against a bare PTY; and against script(1), since whoever stands between has a second PTY."""
+    jailed, bare, script = bench.compare(STREAM, "keys", bench.keys, CLAUDE, "echo", "--", AGENT, "echo", "--",
+                                         SCRIPT, "-q", "-c", f"{AGENT} echo", "/dev/null")
     for name, share, target in (("p50", 0.5, None), ("p99", 0.99, ("ratio", "<=", 1.5))):
-        yield Figure(f"key echoed, {name}", "us", quantile(jailed, share) / 1000, len(jailed),
-                     quantile(bare, share) / 1000, "bare PTY", target)
+        ours = quantile(jailed, share) / 1000
+        yield Figure(f"key echoed, {name}", "us", ours, len(jailed), quantile(bare, share) / 1000, "bare PTY", target)
+        yield Figure(f"key echoed, {name}, to script", "us", ours, len(jailed), quantile(script, share) / 1000, "script")
 
 
 def pss(pid):

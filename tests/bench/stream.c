@@ -17,7 +17,7 @@
 
 #define BUFFER_BYTES (1u << 20)
 #define SILENCE_MSEC 30000
-#define COMMANDS_MAX 2u
+#define COMMANDS_MAX 4u
 #define WARM_UP 100u
 #define DEADLINE_SECONDS 240u
 
