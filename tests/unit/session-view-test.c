@@ -91,10 +91,9 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Resolve name below the fixture. expected: the canonical path below it, or NULL when error is expected. */
-static void check(const Fixture *fixture, const char *name, int error, const char *expected)
+static void check_path(const Fixture *fixture, const char *path, int error, const char *expected)
 {
-	_cleanup_free_ char *path = below(fixture, name), *canonical = NULL;
+	_cleanup_free_ char *canonical = NULL;
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 	int r = fixture->functions.resolve(fixture->functions.userdata, path, &node);
 
@@ -107,6 +106,19 @@ static void check(const Fixture *fixture, const char *name, int error, const cha
 	assert_string_equal(node.path, canonical);
 	assert_true(fcntl(node.fd, F_GETFL) & O_PATH);
 	assert_true(fcntl(node.fd, F_GETFD) & FD_CLOEXEC);
+}
+
+/*
+ * Resolve name below the fixture, by its straight path and by one that needs the walk: both come to the same.
+ * expected: the canonical path below it, or NULL when error is expected.
+ */
+static void check(const Fixture *fixture, const char *name, int error, const char *expected)
+{
+	_cleanup_free_ char *straight = below(fixture, name), *path = NULL;
+
+	check_path(fixture, straight, error, expected);
+	assert_true(asprintf(&path, "/.%s", straight) > 0);
+	check_path(fixture, path, error, expected);
 }
 
 static void plain_paths_are_canonical(void **state)
