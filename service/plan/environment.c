@@ -57,7 +57,9 @@ static int set_path(Plan *plan, const SessionRequest *request, const PlanView *v
 			bin = NULL;
 			return -ENOMEM;
 		}
-		if (view->resolve(view->userdata, bin, &node) < 0 || !S_ISDIR(node.mode)) {
+		/* One that the agent does not see would only be a place that it could make. */
+		if (view->resolve(view->userdata, bin, &node) < 0 || !S_ISDIR(node.mode) ||
+		    plan_hides(plan, node.path)) {
 			free(bin);
 			bin = NULL;
 		}

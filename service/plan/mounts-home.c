@@ -133,28 +133,6 @@ int build_find_homes(PlanBuild *build)
 	return 0;
 }
 
-/*
- * A link that leads a credential path out of the home: the private home hides the link, not what it leads to.
- * Return: 0 or a negative errno; -ELOOP when what is there cannot be told.
- */
-static int hide_linked(PlanBuild *build, const char *home, const char *name)
-{
-	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-	_cleanup_free_ char *path = below(home, name), *cause = NULL;
-
-	if (!path)
-		return -ENOMEM;
-	int r = build->view->resolve(build->view->userdata, path, &node);
-	if (r == -ENOMEM || r == -ELOOP)
-		return r;
-	if (r < 0 || plan_hides(build->plan, node.path))
-		return 0;
-	if (directory_check(node.path, (const char *const *)build->homes, &cause) == -EPERM)
-		return plan_warn(build->plan, "what %s leads to, %s, stays readable for the agent: %s", path,
-				 node.path, cause);
-	return build_mask(build, node.path, node.mode, "homes", "a link of the home leads there");
-}
-
 int build_homes(PlanBuild *build)
 {
 	for (size_t i = 0; build->homes[i]; i++) {
@@ -175,27 +153,7 @@ int build_homes(PlanBuild *build)
 	}
 
 	int r = build_links(build, build->request->home, "homes");
-	if (r < 0)
-		return r;
-
-	for (size_t i = 0; build->homes[i]; i++) {
-		bool told = false;
-
-		for (const char *const *name = credential_paths(); *name; name++) {
-			r = hide_linked(build, build->homes[i], *name);
-			if (r == -ELOOP && !told) {
-				told = true;
-				r = plan_warn(build->plan,
-					      "what %s/%s leads to may be readable for the agent: a link on "
-					      "the way is another "
-					      "program's; put the thing itself there",
-					      build->homes[i], *name);
-			}
-			if (r < 0 && r != -ELOOP)
-				return r;
-		}
-	}
-	return 0;
+	return r < 0 ? r : build_hide_stores(build);
 }
 
 static int expose(PlanBuild *build, const char *name, ExposeTypes types, EntryMode mode, const char *origin,
@@ -281,6 +239,21 @@ static int expose_shared(PlanBuild *build, size_t i)
 	return r == -ENOENT ? 0 : r;
 }
 
+/* It is made before the first launch, unless a link stands in its place. */
+static int warn_missing(PlanBuild *build, const char *name)
+{
+	_cleanup_free_ char *path = below(build->home, name), *text = NULL;
+
+	if (!path)
+		return -ENOMEM;
+	int r = build->view->read_link(build->view->userdata, path, &text);
+	if (r == -ENOMEM)
+		return r;
+	return plan_warn(build->plan, "%s %s%s: what the agent learns is lost at its end; create %s", path,
+			 r < 0 ? "is not there" : "is a link that leads nowhere, to ", r < 0 ? "" : text,
+			 r < 0 ? "it" : "that");
+}
+
 int build_profile(PlanBuild *build)
 {
 	const Profile *profile = build->profile;
@@ -296,10 +269,7 @@ int build_profile(PlanBuild *build)
 		r = expose(build, profile->directories[i], EXPOSE_DIRECTORY, ENTRY_RW, origin,
 			   "the agent's own state");
 		if (r == -ENOENT)
-			r = plan_warn(
-				build->plan,
-				"%s/%s is not there: what the agent learns is lost at its end; create it",
-				build->home, profile->directories[i]);
+			r = warn_missing(build, profile->directories[i]);
 		if (r < 0)
 			return r;
 	}
@@ -343,6 +313,46 @@ const char *const *plan_share_masks(void)
 	return share_masks;
 }
 
+/*
+ * No session writes in ~/.local/bin, so a link there is the person's own, which package managers make; it is
+ * followed once. What it leads to is bound in its place. Return: 0 or a negative errno.
+ */
+static int expose_tool(PlanBuild *build, const char *name)
+{
+	static const char origin[] = "every profile", reason[] = "Python's installer";
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT, parent = PLAN_NODE_INIT;
+	_cleanup_free_ char *path = below(build->home, name), *text = NULL, *target = NULL, *place = NULL;
+	_cleanup_free_ char *directory = NULL;
+	const PlanView *view = build->view;
+
+	if (!path || !(directory = strndup(path, (size_t)(strrchr(path, '/') - path))))
+		return -ENOMEM;
+	int r = view->resolve(view->userdata, path, &node);
+	if (r != -ELOOP || view->read_link(view->userdata, path, &text) < 0) {
+		r = build_expose(build, path, EXPOSE_FILE, ENTRY_RO, origin, reason);
+		return r == -ENOENT ? 0 : r;
+	}
+
+	if (asprintf(&target, "%s%s%s", text[0] == '/' ? "" : directory, text[0] == '/' ? "" : "/", text) <
+	    0) {
+		target = NULL;
+		return -ENOMEM;
+	}
+	r = view->resolve(view->userdata, directory, &parent);
+	if (r >= 0)
+		r = view->resolve(view->userdata, target, &node);
+	if (r == -ENOMEM)
+		return r;
+	/* An executable alone: nothing that is kept secret is one. */
+	if (r < 0 || !S_ISREG(node.mode) || !(node.mode & S_IXUSR))
+		return plan_warn(build->plan,
+				 "%s stays hidden: it is a link to %s, which is no program or "
+				 "leads on by other links; put the program itself there",
+				 path, target);
+	place = below(parent.path, strrchr(path, '/') + 1);
+	return place ? plan_add_bind(build->plan, &node, place, ENTRY_RO, origin, reason) : -ENOMEM;
+}
+
 int build_share(PlanBuild *build)
 {
 	static const char *const tools[] = { ".local/bin/uv", ".local/bin/uvx" };
@@ -384,8 +394,8 @@ int build_share(PlanBuild *build)
 	}
 
 	for (size_t i = 0; i < ELEMENTSOF(tools); i++) {
-		r = expose(build, tools[i], EXPOSE_FILE, ENTRY_RO, "every profile", "Python's installer");
-		if (r < 0 && r != -ENOENT)
+		r = expose_tool(build, tools[i]);
+		if (r < 0)
 			return r;
 	}
 	return 0;

@@ -112,7 +112,7 @@ static int bind_git_directory(PlanBuild *build, const char *path)
 		cause = "it belongs to another user";
 	else if ((r = workspace_check(node.path, (const char *const *)build->homes, &problem)) == -ENOMEM)
 		return r;
-	else if (r < 0)
+	else if (r < 0 || build_shows_store(build, node.path, NULL))
 		cause = "it lies where nothing is shown to agents";
 	if (cause)
 		return plan_warn(build->plan,

@@ -36,7 +36,7 @@ static int make_entries(PlanBuild *build)
 
 	/* Cheap and telling refusals first: they need the homes and the agent, and no entry. */
 	if ((r = build_find_homes(build)) < 0 || (r = build_check_workspace(build)) < 0 ||
-	    (r = build_find_agent(build)) < 0)
+	    (r = build_find_stores(build)) < 0 || (r = build_find_agent(build)) < 0)
 		return r;
 
 	if ((r = build_root(build)) < 0 || (r = build_run(build)) < 0 || (r = build_marker(build)) < 0 ||
@@ -52,7 +52,7 @@ static int make_entries(PlanBuild *build)
 	    (r = build_resolver(build)) < 0 || (r = build_git_config(build)) < 0)
 		return r;
 
-	if ((r = build_check_allow_write(build)) < 0)
+	if ((r = build_check_allow_write(build)) < 0 || (r = build_check_links(build)) < 0)
 		return r;
 	if ((r = build_check_agent(build)) < 0)
 		return r;
@@ -94,6 +94,7 @@ int plan_make(const SessionRequest *request, const Profile *profile, const PlanF
 				   strerror(-r));
 
 	plan_node_done(&build.workspace);
+	stores_free(build.stores);
 	plan_agent_done(&build.agent);
 	free(build.home);
 	strings_free(build.homes);

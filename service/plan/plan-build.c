@@ -124,6 +124,10 @@ int build_expose(PlanBuild *build, const char *path, ExposeTypes types, EntryMod
 	    directory_check(node.path, (const char *const *)build->homes, &cause) == -EPERM)
 		return plan_warn(build->plan, "%s stays hidden: it leads to %s, and %s", path, node.path,
 				 cause);
+	if (build_shows_store(build, node.path, path))
+		return plan_warn(build->plan,
+				 "%s stays hidden: it leads to %s, where other stores of the person lie",
+				 path, node.path);
 
 	r = build_links(build, path, origin);
 	if (r < 0)

@@ -19,6 +19,8 @@ typedef struct PlanAgent {
 	char **links;      /* those of the person that led there */
 } PlanAgent;
 
+typedef struct Stores Stores; /* mounts-stores.c */
+
 typedef struct PlanBuild {
 	const SessionRequest *request;
 	const Profile *profile;
@@ -29,6 +31,7 @@ typedef struct PlanBuild {
 	char **homes; /* every home to be hidden, canonical, the shortest first, none twice */
 	PlanAgent agent;
 	PlanNode workspace; /* until it is bound */
+	Stores *stores;     /* those of the person that lie elsewhere than their names say */
 	size_t allow_first; /* the entries of allow-write: [allow_first, allow_end) */
 	size_t allow_end;
 	const char *error; /* one of CS_ERROR_, once something was refused */
@@ -76,6 +79,19 @@ int build_devices(PlanBuild *build); /* 2, in the fresh /dev */
 /* mounts-sockets.c */
 int build_sockets(PlanBuild *build);       /* 5: those that "/" shows */
 int build_bound_sockets(PlanBuild *build); /* 14: those that a later bind shows again */
+/* mounts-stores.c */
+Stores *stores_free(Stores *stores);
+int build_find_stores(
+	PlanBuild *build); /* once homes and workspace are known; refuses a workspace that shows one */
+int build_hide_stores(PlanBuild *build); /* 6 */
+/*
+ * Would showing the canonical path show a store? named: the path by which it is asked for, whose own stores
+ * do not count then; NULL: every store counts, and so does one that path lies in.
+ */
+bool build_shows_store(const PlanBuild *build, const char *path, const char *named);
+/* mounts-links.c */
+int build_check_links(
+	PlanBuild *build); /* at the end: a warning for links of the profile that lead nowhere inside */
 /* mounts-home.c */
 int build_find_homes(PlanBuild *build);
 int build_homes(PlanBuild *build);    /* 6 */

@@ -32,8 +32,9 @@ typedef struct PlanView {
 	void *userdata;
 	/*
 	 * Follow path from "/" to its object. A link is followed only when root owns it or it lies in the top
-	 * level of the caller's home; never a magic link; at most 40. Return: 0; -ENOENT, -ENOTDIR, -EACCES;
-	 * -ELOOP for a link that may not be followed.
+	 * level of the caller's home; in a session of root, whose agents make root's links, only in that top
+	 * level and in places of the system; never a magic link; at most 40. Return: 0; -ENOENT, -ENOTDIR,
+	 * -EACCES; -ELOOP for a link that may not be followed.
 	 */
 	int (*resolve)(void *userdata, const char *path, PlanNode *ret);
 	/* The text of the link at path itself. Return: 0, -EINVAL when it is none, -ENOENT, -ENOMEM. */
@@ -48,4 +49,7 @@ typedef struct PlanView {
 	 */
 	int (*list)(void *userdata, const char *directory, size_t max,
 		    int (*each)(void *each_userdata, const char *name), void *each_userdata);
+	/* The same for the names that are links alone; max still counts all. */
+	int (*links)(void *userdata, const char *directory, size_t max,
+		     int (*each)(void *each_userdata, const char *name), void *each_userdata);
 } PlanView;

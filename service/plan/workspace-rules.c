@@ -12,6 +12,7 @@ static const struct {
 	const char *path;
 	bool below;
 	bool homes; /* but a home may lie inside (that of a service account), and projects in that home */
+	bool everybodys; /* anybody may put something there */
 } system_directories[] = {
 	{ "/bin", true, false },
 	{ "/boot", true, false },
@@ -30,10 +31,10 @@ static const struct {
 	{ "/var/lib", true, true },
 	{ "/var/run", true, false },
 	/* As a workspace the whole of /tmp would bring back the sockets that the private one hides. */
-	{ "/tmp", false, false },
-	{ "/var/tmp", false, false },
+	{ "/tmp", false, false, true },
+	{ "/var/tmp", false, false, true },
 	/* Our own; those below /usr and /run are refused with them. */
-	{ CS_TEMP_ROOT, true, false },
+	{ CS_TEMP_ROOT, true, false, true },
 };
 
 /* Directories whose every entry is somebody's home. */
@@ -151,6 +152,30 @@ int directory_check(const char *path, const char *const *homes, char **ret_cause
 		return refuse(ret_cause, -EPERM, "it lies in the system directory %s", directory);
 	}
 	return 0;
+}
+
+bool directory_is_systems(const char *directory)
+{
+	static const char *const stores[] = { "/nix/store", "/gnu/store" };
+
+	if (streq(directory, "/"))
+		return true;
+	for (size_t i = 0; i < ELEMENTSOF(home_collections); i++)
+		if (streq(directory, home_collections[i]))
+			return true;
+	for (size_t i = 0; i < ELEMENTSOF(stores); i++)
+		if (path_is_within(directory, stores[i]))
+			return true;
+	for (size_t i = 0; i < ELEMENTSOF(system_directories); i++) {
+		bool below = system_directories[i].below && !system_directories[i].homes;
+
+		if (system_directories[i].everybodys)
+			continue;
+		if (below ? path_is_within(directory, system_directories[i].path)
+			  : streq(directory, system_directories[i].path))
+			return true;
+	}
+	return false;
 }
 
 const char *workspace_root_refusal(const char *path)

@@ -26,6 +26,12 @@ const char *workspace_root_refusal(const char *path);
 /* May allow-write name this canonical path? Return: NULL, or why not (a clause). */
 const char *allow_write_refusal(const char *path);
 
+/*
+ * Does the canonical directory belong to the system, so that nothing may be shown read-write there but what
+ * allow-write names? Links in it are an administrator's.
+ */
+bool directory_is_systems(const char *directory);
+
 /* Paths below a home that a workspace may neither lie in nor contain; NULL-terminated. */
 const char *const *credential_paths(void);
 

@@ -38,7 +38,9 @@ int preparation_init(Preparation *preparation, const SessionRequest *request, co
 		     int guard_fd, char **ret_problem)
 {
 	const char *path = config_text(&request->config, CONFIG_WORKSPACE_ROOT) ?: request->cwd;
+	const ConfigValue *value;
 	PlanView functions;
+	size_t index = 0;
 	int r;
 
 	*preparation = PREPARATION_INIT;
@@ -56,9 +58,15 @@ int preparation_init(Preparation *preparation, const SessionRequest *request, co
 	if (r < 0)
 		return r;
 	functions = view_functions(&preparation->view);
-	if (functions.resolve(&preparation->view, path, &preparation->workspace) < 0)
-		return 0;
-	return view_set_workspace(&preparation->view, preparation->workspace.path);
+	if (functions.resolve(&preparation->view, path, &preparation->workspace) == 0)
+		r = view_add_writable(&preparation->view, preparation->workspace.path);
+	while (r == 0 && (value = config_next(&request->config, CONFIG_ALLOW_WRITE, &index))) {
+		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+
+		if (functions.resolve(&preparation->view, value->text, &node) == 0)
+			r = view_add_writable(&preparation->view, node.path);
+	}
+	return r;
 }
 
 void preparation_release(Preparation *preparation)

@@ -52,19 +52,13 @@ int view_init(View *view, uid_t uid, const char *home)
 void view_done(View *view)
 {
 	free(view->home);
-	free(view->workspace);
+	strings_free(view->writable);
 	*view = (View){ 0 };
 }
 
-int view_set_workspace(View *view, const char *path)
+int view_add_writable(View *view, const char *path)
 {
-	char *copy = strdup(path);
-
-	if (!copy)
-		return -ENOMEM;
-	free(view->workspace);
-	view->workspace = copy;
-	return 0;
+	return strings_append(&view->writable, path);
 }
 
 /* A link of /proc whose text is not where it leads (proc(5), /proc/PID/fd, exe, cwd, root, ns). */
@@ -87,7 +81,8 @@ static bool is_magic(int directory_fd, int link_fd, const char *name)
 
 /*
  * directory: canonical path of where the link lies. In a session of root the agent's links are root's too, so
- * there the owner says nothing below the places where an agent writes.
+ * there the owner says nothing: a link counts only in places of the system, where no session writes. One that
+ * an earlier session left in its workspace leads nowhere, whatever the workspace is now.
  */
 static bool may_follow(const View *view, const char *directory, const struct stat *st)
 {
@@ -97,8 +92,10 @@ static bool may_follow(const View *view, const char *directory, const struct sta
 		return false;
 	if (view->uid != 0)
 		return true;
-	return !(view->home && path_is_within(directory, view->home)) &&
-	       !(view->workspace && path_is_within(directory, view->workspace));
+	for (size_t i = 0; view->writable && view->writable[i]; i++)
+		if (path_is_within(directory, view->writable[i]))
+			return false;
+	return directory_is_systems(directory);
 }
 
 static int read_link_fd(int fd, char **ret)
@@ -435,10 +432,10 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int read_names(int fd, size_t max, char ***ret)
+static int read_names(int fd, size_t max, bool links, char ***ret)
 {
 	_cleanup_(strings_freep) char **names = NULL;
-	size_t n = 0, allocated = 0;
+	size_t n = 0, seen = 0, allocated = 0;
 	struct dirent *entry;
 	DIR *dir = fdopendir(fd);
 	int r = 0;
@@ -451,10 +448,13 @@ static int read_names(int fd, size_t max, char ***ret)
 	while (r == 0 && (errno = 0, entry = readdir(dir))) {
 		if (streq(entry->d_name, ".") || streq(entry->d_name, ".."))
 			continue;
-		if (n >= max) {
+		if (seen++ >= max) {
 			r = -E2BIG;
 			break;
 		}
+		/* Where the file system does not tell, whoever asks will see. */
+		if (links && entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
+			continue;
 		if (n + 1 >= allocated) {
 			char **grown = reallocarray(names, allocated + 64, sizeof(char *));
 
@@ -482,23 +482,35 @@ static int read_names(int fd, size_t max, char ***ret)
 	return 0;
 }
 
-static int view_list(void *userdata, const char *directory, size_t max,
-		     int (*each)(void *each_userdata, const char *name), void *each_userdata)
+static int list_names(View *view, const char *directory, size_t max, bool links,
+		      int (*each)(void *each_userdata, const char *name), void *each_userdata)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 	_cleanup_(strings_freep) char **names = NULL;
 	int r, fd;
 
-	r = view_resolve(userdata, directory, &node);
+	r = view_resolve(view, directory, &node);
 	if (r < 0)
 		return r;
 	fd = openat(node.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = read_names(fd, max, &names);
+	r = read_names(fd, max, links, &names);
 	for (size_t i = 0; r == 0 && names && names[i]; i++)
 		r = each(each_userdata, names[i]);
 	return r;
+}
+
+static int view_list(void *userdata, const char *directory, size_t max,
+		     int (*each)(void *each_userdata, const char *name), void *each_userdata)
+{
+	return list_names(userdata, directory, max, false, each, each_userdata);
+}
+
+static int view_links(void *userdata, const char *directory, size_t max,
+		      int (*each)(void *each_userdata, const char *name), void *each_userdata)
+{
+	return list_names(userdata, directory, max, true, each, each_userdata);
 }
 
 PlanView view_functions(View *view)
@@ -508,5 +520,6 @@ PlanView view_functions(View *view)
 			   .read_link = view_read_link,
 			   .read_head = view_read_head,
 			   .readable = view_readable,
-			   .list = view_list };
+			   .list = view_list,
+			   .links = view_links };
 }

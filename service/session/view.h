@@ -11,7 +11,7 @@
 typedef struct View {
 	uid_t uid;
 	char *home;      /* canonical, or NULL */
-	char *workspace; /* canonical, or NULL */
+	char **writable; /* canonical: the workspace and what else agents are given to write */
 } View;
 
 /*
@@ -20,7 +20,7 @@ typedef struct View {
  */
 int view_init(View *view, uid_t uid, const char *home);
 void view_done(View *view);
-/* From here on links of root's own sessions strictly below path are distrusted too. Return: 0 or -ENOMEM. */
-int view_set_workspace(View *view, const char *path);
+/* From here on links of root's own sessions at and below path are distrusted too. Return: 0 or -ENOMEM. */
+int view_add_writable(View *view, const char *path);
 /* The table of functions; borrows view. */
 PlanView view_functions(View *view);

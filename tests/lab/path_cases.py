@@ -1,2 +1,277 @@
 # SPDX-License-Identifier: MIT
 """Links, places that lie elsewhere than usual, what earlier sessions left, and the files of other users."""
+
+import os
+import shutil
+import socket
+import subprocess
+
+import machine
+from case import CLAUDE, CONFIG, equal, holds, test
+from machine import ALICE, BOB, PROBE, ROOT, User
+
+BOTH = (ALICE, ROOT)
+AGENT = "#!/bin/bash\nshift; exec /bin/bash \"$@\"\n"      # a script as the agent: after --no-chrome, bash's words
+
+
+def put(user, path, text="", mode=0o644):
+    machine.write(path, text, mode, user)
+
+
+def link(user, path, target):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+    os.symlink(target, path)
+    os.lchown(path, user.uid, user.gid)
+
+
+def claude(lab, user, script, **options):
+    put(user, f"{user.home}/.local/bin/claude", AGENT, 0o755)
+    return lab.run([CLAUDE, "-c", script], user, **options)
+
+
+def forget(lab, user, *names):
+    """Take those of the home away at the end."""
+    for name in names:
+        lab.undo.append(lambda path=f"{user.home}/{name}": shutil.rmtree(path) if os.path.isdir(path) and not
+                        os.path.islink(path) else os.path.lexists(path) and os.unlink(path))
+
+
+def warned(result, out, *words):
+    """It went on, and one line says each of the words."""
+    equal((result.status, result.out), (0, out), repr(result))
+    lines = result.err.decode().splitlines()
+    holds(any(all(word in line for word in words) for line in lines), f"no line says {words}: {result!r}")
+    return lines
+
+
+@test(60, needs="bus")
+def state_in_a_repository_of_dotfiles(lab):
+    """~/.claude is a link: the agent has its state there, the link is a link, and the rest of the repository is hidden."""
+    for user in BOTH:
+        forget(lab, user, ".claude", "dotfiles", ".ssh")
+        put(user, f"{user.home}/dotfiles/claude/settings.json", "SETTINGS")
+        put(user, f"{user.home}/dotfiles/ssh/id_ed25519", "PRIVATE-KEY", 0o600)
+        link(user, f"{user.home}/.claude", "dotfiles/claude")
+        link(user, f"{user.home}/.ssh", "dotfiles/ssh")
+        result = claude(lab, user, "readlink ~/.claude; cat ~/.claude/settings.json; echo new > ~/.claude/new; "
+                                   "ls -A ~/dotfiles; ls -A ~/dotfiles/claude/local; cat ~/.ssh/* 2>/dev/null; true").ok()
+        equal(result.out.decode(), f"{user.home}/dotfiles/claude\nSETTINGSclaude\n", str(user))
+        with open(f"{user.home}/dotfiles/claude/new", encoding="ascii") as f:
+            equal(f.read(), "new\n", str(user))
+        holds(os.path.islink(f"{user.home}/.claude"), f"{user}: the link is there")
+        lab.shell("echo STARTED", user, cwd=f"{user.home}/dotfiles").refused(
+            125, "cannot be the workspace", f"{user.home}/dotfiles/ssh", f"{user.home}/.ssh leads there")
+        lab.restore()
+
+
+@test(60, needs="bus")
+def links_inside_of_the_state_are_told(lab):
+    """What an agent could have made leads nowhere; the person hears of it, and allow-write helps."""
+    for user in BOTH:
+        forget(lab, user, ".claude", "dotfiles")
+        put(user, f"{user.home}/dotfiles/settings.json", "SETTINGS")
+        put(user, f"{user.home}/dotfiles/skills/one/SKILL.md", "SKILL")
+        put(user, f"{user.home}/.claude/x")
+        link(user, f"{user.home}/.claude/settings.json", "../dotfiles/settings.json")
+        link(user, f"{user.home}/.claude/skills", f"{user.home}/dotfiles/skills")
+        link(user, f"{user.home}/.claude/gone", "/srv/gone")
+        script = "cat ~/.claude/settings.json ~/.claude/skills/one/SKILL.md 2>/dev/null; true"
+        lines = warned(claude(lab, user, script), b"", ".claude/settings.json (and 1 more links) leads to",
+                       "hidden from the agent")
+        equal(len(lines), 1, str(user))
+        lab.configure(f"allow-write = {user.home}/dotfiles\n")
+        equal(claude(lab, user, script).ok().out, b"SETTINGSSKILL", str(user))
+        lab.restore()
+
+
+@test(needs="bus")
+def state_that_leads_nowhere(lab):
+    for user in BOTH:
+        forget(lab, user, ".claude")
+        link(user, f"{user.home}/.claude", "/srv/gone")
+        warned(claude(lab, user, "echo went on"), b"went on\n", f"{user.home}/.claude is a link that leads nowhere",
+               "/srv/gone")
+        lab.restore()
+
+
+@test(60, needs="bus")
+def home_behind_a_link(lab):
+    """An account whose home is reached by root's link, as /home is /var/home on some systems."""
+    user = User("moved", 4005, "/home/moved")
+    machine._append("/etc/passwd", f"moved:x:{user.uid}:{user.gid}:moved:{user.home}:/bin/bash\n")
+    machine._append("/etc/group", f"moved:x:{user.gid}:\n")
+    os.makedirs("/var/home/moved", exist_ok=True)
+    os.chown("/var/home/moved", user.uid, user.gid)
+    os.symlink("/var/home/moved", user.home)
+    put(user, "/var/home/moved/.ssh/id", "PRIVATE-KEY", 0o600)
+    put(user, "/var/home/moved/.claude/settings.json", "SETTINGS")
+    put(user, "/var/home/moved/.cache/x")
+    lab.workspace(user)
+    result = claude(lab, user, "echo $HOME; pwd -P; cat ~/.claude/settings.json; ls -A /var/home/moved /var/home; "
+                               "echo new > ~/.cache/new; cat ~/.ssh/id /var/home/moved/.ssh/id 2>/dev/null; true").ok()
+    lines = result.out.decode().splitlines()
+    equal(lines[:2], ["/home/moved", "/var/home/moved/project"])
+    holds("SETTINGS" in lines[2] and "PRIVATE" not in result.out.decode() and ".ssh" not in result.out.decode(),
+          result.out)
+    holds(os.path.exists("/var/home/moved/.cache/new"), "the cache is the real one")
+    lab.shell("echo STARTED", user, cwd="/var/home/moved").refused(125, "home directory")
+
+
+@test(needs="bus")
+def home_of_the_environment(lab):
+    """$HOME that differs from the account's is hidden too; inside, HOME is the account's."""
+    for user in BOTH:
+        put(user, "/srv/second/.ssh/id", "PRIVATE-KEY", 0o600)
+        put(user, f"{user.home}/.ssh/id", "PRIVATE-KEY", 0o600)
+        result = lab.shell("echo $HOME; ls -A /srv/second; cat ~/.ssh/id /srv/second/.ssh/id 2>/dev/null; true", user,
+                           env=lab.environment(user, HOME="/srv/second")).ok()
+        equal(result.out.decode(), user.home + "\n", str(user))
+        lab.shell("echo STARTED", user, cwd="/srv", env=lab.environment(user, HOME="/srv/second")).refused(
+            125, "contains the home directory /srv/second")
+        shutil.rmtree("/srv/second")
+
+
+@test(60, needs="bus")
+def stores_that_variables_name(lab):
+    """Settings and logins that lie elsewhere are hidden; a planted variable breaks nothing and shows nothing."""
+    for user in BOTH:
+        put(user, "/srv/xdg/config/gh/hosts.yml", "PRIVATE-GH")
+        put(user, "/srv/xdg/aws", "PRIVATE-AWS")
+        script = "cat /srv/xdg/config/gh/hosts.yml /srv/xdg/aws ~/.config/gh/hosts.yml 2>/dev/null; env | grep XDG; echo done"
+        variables = {"XDG_CONFIG_HOME": "/srv/xdg/config", "AWS_CONFIG_FILE": "/srv/xdg/aws"}
+        equal(lab.shell(script, user, env=lab.environment(user, **variables)).ok().out, b"done\n", str(user))
+        result = lab.shell("echo works; ls /usr/bin/env", user, env=lab.environment(user, XDG_DATA_HOME="/usr"))
+        warned(result, b"works\n/usr/bin/env\n", "XDG_DATA_HOME", "/usr", "stays readable")
+        inside = f"{lab.workspace(user)}/.xdg"
+        put(user, f"{inside}/x", "SHOWN")
+        result = lab.shell("cat .xdg/x", user, env=lab.environment(user, XDG_CONFIG_HOME=inside)).ok()
+        equal(result.out, b"SHOWN", f"{user}: what lies in the workspace is the workspace's")
+        shutil.rmtree("/srv/xdg")
+
+
+@test(60, needs="bus")
+def allow_write_reaches_through_masks(lab):
+    """A directory, a file, a socket and a FIFO come back; what lies beside them does not."""
+    for user in BOTH:
+        share = f"{user.home}/.local/share"
+        put(user, f"{share}/keyrings/one", "ONE", 0o600)
+        put(user, f"{share}/keyrings/two", "TWO", 0o600)
+        put(user, f"{share}/fish/config", "FISH")
+        os.makedirs("/run/engine", exist_ok=True)
+        for name in ("events", "others"):
+            if not os.path.exists(f"/run/engine/{name}"):
+                os.mkfifo(f"/run/engine/{name}")
+                os.chmod(f"/run/engine/{name}", 0o666)
+        listeners = []
+        for name in ("api", "admin"):
+            listener = socket.socket(socket.AF_UNIX)
+            listener.bind(f"/run/engine/{name}.sock")
+            os.chmod(f"/run/engine/{name}.sock", 0o777)
+            listener.listen(5)
+            listeners.append(listener)
+        try:
+            lab.configure(f"allow-write = {share}/keyrings/one\nallow-write = {share}/fish\n"
+                          "allow-write = /run/engine/api.sock\nallow-write = /run/engine/events\n")
+            result = lab.shell(f"""
+                cd {share}; cat keyrings/one; echo more >> keyrings/one; ls -A keyrings; cat fish/config; touch fish/new
+                {PROBE} connect /run/engine/api.sock; {PROBE} connect /run/engine/admin.sock
+                test -p /run/engine/events && echo fifo; ls -A /run/engine; exec 3<>/run/engine/events && echo opened""", user)
+            equal(result.out.decode(), "ONEone\nFISHconnected\nrefused:ENOENT\nfifo\napi.sock\nevents\nopened\n", repr(result))
+            equal(result.err, b"")
+            with open(f"{share}/keyrings/one", encoding="ascii") as f:
+                equal(f.read(), "ONEmore\n", str(user))
+            holds(os.path.exists(f"{share}/fish/new"), str(user))
+        finally:
+            for listener in listeners:
+                listener.close()
+            lab.restore()
+            shutil.rmtree("/run/engine")
+            shutil.rmtree(f"{share}/fish")
+            shutil.rmtree(f"{share}/keyrings")
+
+
+@test(60, needs="bus")
+def links_left_at_the_places_of_mounts(lab):
+    """An agent plants links where the configuration names paths: they are not followed, whoever it was, and the launch goes on."""
+    for user in BOTH:
+        put(user, f"{user.home}/.ssh/id", "PRIVATE-KEY", 0o600)
+        put(user, f"{user.home}/.cache/x")
+        workspace = lab.workspace(user, "planting")
+        outside = f"/srv/planted-{user}"
+        os.makedirs(outside, exist_ok=True)
+        os.chown(outside, user.uid, user.gid)
+        forget(lab, user, "planting", ".cache/tool")
+        places = [f"{workspace}/out", f"{user.home}/.cache/tool", f"{outside}/data"]
+        lab.shell(f"for p in {places[0]} {places[1]}; do ln -sfn {user.home}/.ssh $p; done", user, cwd=workspace).ok()
+        lab.shell(f"ln -sfn {user.home}/.ssh {places[2]}", user, cwd=outside).ok()
+        lab.configure("".join(f"allow-write = {place}\n" for place in places))
+        result = lab.shell("cat ~/.ssh/id out/id ~/.cache/tool/id 2>/dev/null; "
+                           f"cat {places[2]}/id 2>/dev/null; echo tried", user, cwd=lab.workspace(user))
+        lines = warned(result, b"tried\n", f"{CONFIG}:1: allow-write {places[0]} stays as it is", "a link")
+        equal(len(lines), 3, f"{user}: {lines}")
+        lab.configure(f"workspace-root = {places[2]}\n")
+        lab.shell("echo STARTED", user, cwd=workspace).refused(125, "cannot be the workspace", "a link on the way")
+        lab.restore()
+        shutil.rmtree(outside)
+
+
+@test(60, needs="bus")
+def other_users_are_apart(lab):
+    """Homes that their owners opened to everybody, and temporary directories."""
+    put(ALICE, f"{ALICE.home}/public/notes", "ALICES-NOTES")
+    os.chmod(ALICE.home, 0o755)
+    lab.undo.append(lambda: os.chmod(ALICE.home, 0o700))
+    lab.install_agent(ALICE)
+    temp = [line.split(b"=", 1)[1].decode() for line in lab.run([CLAUDE, "environment"], ALICE).ok().out.splitlines()
+            if line.startswith(b"CLAUDE_CODE_TMPDIR=")][0]
+    put(ALICE, f"{temp}/note", "ALICES-NOTES", 0o666)
+    for user in (BOB, ROOT):
+        equal(lab.run(["/bin/cat", f"{ALICE.home}/public/notes"], user, cwd="/").out, b"ALICES-NOTES", "outside it is open")
+        result = lab.shell(f"ls -A /home /home/alice; cat /home/alice/public/notes; cat {temp}/note; ls -A /var/tmp/claude-agent;"
+                           " true", user)
+        holds(b"NOTES" not in result.out and b"alice" not in result.out and b"4001" not in result.out, f"{user}: {result!r}")
+    own = lab.shell("ls -A /var/tmp/claude-agent", BOB)
+    equal(own.out, b"", "a shell has none")
+
+
+@test(60, needs="bus")
+def groups_open_no_sockets(lab):
+    """What a member of docker could open outside: a socket and a file of that group."""
+    os.makedirs("/srv/engine", exist_ok=True)
+    path = "/srv/engine/docker.sock"
+    machine.write("/srv/engine/file", "GROUPS-FILE", 0o640)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(5)
+        for name, mode in ((path, 0o660), ("/srv/engine/file", 0o640)):
+            os.chown(name, 0, machine.GROUPS["docker"])
+            os.chmod(name, mode)
+        try:
+            script = f"{PROBE} connect {path}; cat /srv/engine/file 2>/dev/null; id -G | grep -cw {machine.GROUPS['docker']}"
+            outside = lab.run(["/bin/sh", "-c", script], BOB).out
+            equal(outside, b"connected\nGROUPS-FILE1\n", "outside")
+            inside = lab.shell(script, BOB).out
+            holds(b"connected" not in inside and b"GROUPS" not in inside and inside.endswith(b"\n0\n"), repr(inside))
+            lab.configure(f"allow-write = {path}\n")
+            inside = lab.shell(script, BOB).out
+            holds(b"connected" not in inside, f"allow-write gives back the place, not the group: {inside!r}")
+            lab.configure("deny-group = nogroup\n")
+            holds(b"GROUPS-FILE" in lab.shell(script, BOB).out, "the list is the administrator's")
+        finally:
+            os.unlink(path)
+
+
+@test(60, needs="bus")
+def ordinary_plans_have_few_mounts(lab):
+    """As the kernel counts them in a jail, without the dozen of bwrap's own /dev."""
+    for user in BOTH:
+        for name in (".cache/x", ".agents/skills/x", ".config/gh/x", ".config/glab-cli/x", ".local/share/x"):
+            put(user, f"{user.home}/{name}")
+        result = claude(lab, user, "cut -d' ' -f5 /proc/self/mountinfo").ok()
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            machines = {line.split()[4] for line in f} - {"/", "/home", "/root", "/tmp", "/run"}
+        mounts = [place for place in result.out.decode().split() if place not in machines and not place.startswith("/dev/")]
+        holds(30 < len(mounts) <= 60, f"{user}: {len(mounts)} mounts: {mounts}")

@@ -164,10 +164,9 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int fake_list(void *userdata, const char *directory, size_t max,
-		     int (*each)(void *each_userdata, const char *name), void *each_userdata)
+static int list_names(const FakeView *fake, const char *directory, size_t max, bool links,
+		      int (*each)(void *each_userdata, const char *name), void *each_userdata)
 {
-	const FakeView *fake = userdata;
 	const FakeNode *const tables[] = { fake->more, fake->nodes };
 	char *names[256];
 	size_t n = 0;
@@ -179,6 +178,8 @@ static int fake_list(void *userdata, const char *directory, size_t max,
 			bool known = false;
 
 			if (!rest || rest[0] != '/' || tables[t][i].mode == 0)
+				continue;
+			if (links && (!S_ISLNK(tables[t][i].mode) || strchr(rest + 1, '/')))
 				continue;
 			char *name = strndup(rest + 1, strcspn(rest + 1, "/"));
 			for (size_t j = 0; j < n; j++)
@@ -201,6 +202,18 @@ static int fake_list(void *userdata, const char *directory, size_t max,
 	return r;
 }
 
+static int fake_list(void *userdata, const char *directory, size_t max,
+		     int (*each)(void *each_userdata, const char *name), void *each_userdata)
+{
+	return list_names(userdata, directory, max, false, each, each_userdata);
+}
+
+static int fake_links(void *userdata, const char *directory, size_t max,
+		      int (*each)(void *each_userdata, const char *name), void *each_userdata)
+{
+	return list_names(userdata, directory, max, true, each, each_userdata);
+}
+
 PlanView fake_view(FakeView *fake)
 {
 	return (PlanView){
@@ -210,5 +223,6 @@ PlanView fake_view(FakeView *fake)
 		.read_head = fake_read_head,
 		.readable = fake_readable,
 		.list = fake_list,
+		.links = fake_links,
 	};
 }

@@ -5,11 +5,377 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "service/plan/mount-list.h"
 #include "tests/unit/plan-fixture.h"
 
 /* Links, places that lie elsewhere than usual, and what earlier sessions may have left. */
 
+static void start(PlanFixture *fixture, const char *agent, const FakeNode *more)
+{
+	plan_fixture_init(fixture, "user", agent);
+	if (more)
+		plan_fixture_add(fixture, more);
+}
+
+static void make(PlanFixture *fixture)
+{
+	if (plan_fixture_make(fixture) < 0)
+		fail_msg("%s", fixture->problem);
+}
+
+static void expect_refusal(PlanFixture *fixture, const char *error, const char *part)
+{
+	assert_true(plan_fixture_make(fixture) < 0);
+	assert_string_equal(fixture->error, error);
+	if (!strstr(fixture->problem, part))
+		fail_msg("'%s' does not say '%s'", fixture->problem, part);
+	plan_fixture_done(fixture);
+}
+
+static void set_workspace(PlanFixture *fixture, const char *path)
+{
+	config_done(&fixture->request.config);
+	free(fixture->request.cwd);
+	fixture->request.cwd = strdup(plan_fixture_path(fixture, path));
+	fixture->facts.git_directory = fixture->facts.git_common_directory = NULL;
+}
+
+/* What decides at path, as bwrap will have done it. */
+static const Entry *seen(const PlanFixture *fixture, const char *path)
+{
+	return plan_covering(&fixture->plan, path);
+}
+
+static const FakeNode repository[] = {
+	{ "~/.claude", S_IFLNK | 0777, 1000, "dotfiles/claude" },
+	{ "~/dotfiles/claude/local", S_IFDIR | 0755, 1000 },
+	{ "~/dotfiles/claude/skills", S_IFLNK | 0777, 1000, "../skills" },
+	{ "~/dotfiles/skills", S_IFDIR | 0755, 1000 },
+	{ "~/.ssh", S_IFLNK | 0777, 1000, "dotfiles/ssh" },
+	{ "~/dotfiles/ssh/id", S_IFREG | 0600, 1000 },
+	{ "~/dotfiles/vim", S_IFDIR | 0755, 1000 },
+	{ 0 },
+};
+
+/* ~/.claude in a repository of dotfiles: bound at its place, the link made again, its masks where it lies. */
+static void state_in_a_repository_of_dotfiles(void **state)
+{
+	PlanFixture fixture;
+
+	start(&fixture, "claude", repository);
+	make(&fixture);
+	assert_int_equal(plan_fixture_entry(&fixture, "/home/user/.claude")->kind, ENTRY_LINK);
+	assert_string_equal(plan_fixture_entry(&fixture, "/home/user/.claude")->data,
+			    "/home/user/dotfiles/claude");
+	assert_int_equal(seen(&fixture, "/home/user/dotfiles/claude")->mode, ENTRY_RW);
+	assert_int_equal(seen(&fixture, "/home/user/dotfiles/claude/local")->mode, ENTRY_MASKED);
+	assert_true(plan_hides(&fixture.plan, "/home/user/dotfiles/ssh/id"));
+	/* What the agent itself could have made is not followed. */
+	assert_true(plan_hides(&fixture.plan, "/home/user/dotfiles/skills"));
+	assert_true(plan_fixture_warns(&fixture, "/home/user/dotfiles/claude/skills leads to "
+						 "/home/user/dotfiles/skills, which is hidden"));
+	plan_fixture_done(&fixture);
+
+	/* An administrator may say so. */
+	start(&fixture, "claude", repository);
+	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "~/dotfiles/skills");
+	make(&fixture);
+	assert_null(fixture.plan.warnings);
+	assert_int_equal(seen(&fixture, "/home/user/dotfiles/skills")->mode, ENTRY_RW);
+	plan_fixture_done(&fixture);
+}
+
+static void a_workspace_does_not_show_where_links_lead(void **state)
+{
+	static const char *const bad[] = { "~/dotfiles", "~/dotfiles/ssh", "~/dotfiles/claude/skills" };
+	static const FakeNode git[] = { { "~/.ssh", S_IFLNK | 0777, 1000, "keys/ssh" },
+					{ "~/keys", S_IFDIR | 0755, 1000 },
+					{ "~/keys/ssh", S_IFDIR | 0700, 1000 },
+					{ 0 } };
+	PlanFixture fixture;
+
+	for (size_t i = 0; i < 2; i++) {
+		start(&fixture, "shell", repository);
+		set_workspace(&fixture, bad[i]);
+		expect_refusal(&fixture, CS_ERROR_UNSAFE_WORKSPACE, "leads there)");
+	}
+	start(&fixture, "shell", repository);
+	set_workspace(&fixture, "~/dotfiles/vim");
+	make(&fixture);
+	assert_true(plan_hides(&fixture.plan, "/home/user/dotfiles/ssh/id"));
+	plan_fixture_done(&fixture);
+
+	/* Nor does what a .git file names. */
+	start(&fixture, "shell", git);
+	fixture.facts.git_common_directory = "/home/user/keys";
+	fixture.facts.git_directory = NULL;
+	make(&fixture);
+	assert_true(plan_fixture_warns(&fixture, "/home/user/keys stays hidden: it lies where nothing is"));
+	assert_true(plan_hides(&fixture.plan, "/home/user/keys/ssh"));
+	plan_fixture_done(&fixture);
+}
+
+/* A shared directory that leads to where stores lie would show them under its own name. */
+static void a_shared_directory_does_not_show_stores(void **state)
+{
+	static const FakeNode more[] = { { "~/.cache", S_IFLNK | 0777, 1000, "/data/all" },
+					 { "~/.ssh", S_IFLNK | 0777, 1000, "/data/all/ssh" },
+					 { "/data/all/ssh", S_IFDIR | 0700, 1000 },
+					 { 0 } };
+	PlanFixture fixture;
+
+	start(&fixture, "shell", more);
+	make(&fixture);
+	assert_true(plan_fixture_warns(&fixture, "/home/user/.cache stays hidden: it leads to /data/all"));
+	assert_true(plan_hides(&fixture.plan, "/data/all/ssh"));
+	plan_fixture_done(&fixture);
+}
+
+static void read_only_stores(void **state)
+{
+	static const FakeNode more[] = {
+		{ "~/.claude", S_IFLNK | 0777, 1000, "/nix/store/abc-claude" },
+		{ "/nix/store/abc-claude/local", S_IFDIR | 0555, 0 },
+		{ "/nix/store/abc-claude/settings.json", S_IFLNK | 0777, 0, "/nix/store/def-settings" },
+		{ "/nix/store/def-settings", S_IFREG | 0444, 0 },
+		{ 0 },
+	};
+	PlanFixture fixture;
+
+	start(&fixture, "claude", more);
+	make(&fixture);
+	assert_null(fixture.plan.warnings);
+	assert_string_equal(plan_fixture_entry(&fixture, "/nix/store/abc-claude")->reason,
+			    "the agent's own state");
+	/* What "/" shows is seen through the link. */
+	assert_false(plan_hides(&fixture.plan, "/nix/store/def-settings"));
+	plan_fixture_done(&fixture);
+}
+
+static void links_that_lead_nowhere(void **state)
+{
+	static const FakeNode more[] = { { "~/.claude", S_IFLNK | 0777, 1000, "/data/gone" },
+					 { "~/.cache", S_IFLNK | 0777, 1000, "/data/gone" },
+					 { "~/.ssh", S_IFLNK | 0777, 1000, "/data/gone" },
+					 { "~/.agents/skills/x", S_IFLNK | 0777, 1000, "/data/gone" },
+					 { 0 } };
+	PlanFixture fixture;
+
+	start(&fixture, "claude", more);
+	make(&fixture);
+	assert_int_equal(strings_count(fixture.plan.warnings), 1);
+	assert_string_equal(fixture.plan.warnings[0],
+			    "/home/user/.claude is a link that leads nowhere, to /data/gone: what the agent "
+			    "learns is lost at its end; create that");
+	assert_null(plan_fixture_entry(&fixture, "/home/user/.cache"));
+	plan_fixture_done(&fixture);
+}
+
+/* The person's stores lie where variables say; these hide and never show. */
+static void variables_hide_stores(void **state)
+{
+	static const FakeNode more[] = {
+		{ "/data/config/gh", S_IFDIR | 0700, 1000 },
+		{ "/data/share", S_IFDIR | 0700, 1000 },
+		{ "/data/aws", S_IFREG | 0600, 1000 },
+		{ "/data/claude", S_IFDIR | 0700, 1000 },
+		{ "/data/foreign", S_IFLNK | 0777, 1000, "/data" },
+		{ "~/src/project/.xdg", S_IFDIR | 0700, 1000 },
+		{ 0 },
+	};
+	PlanFixture fixture;
+
+	start(&fixture, "claude", more);
+	plan_fixture_setenv(&fixture, "XDG_CONFIG_HOME=/data/config");
+	plan_fixture_setenv(&fixture, "XDG_DATA_HOME=/data/share/");
+	plan_fixture_setenv(&fixture, "AWS_CONFIG_FILE=/data/aws");
+	plan_fixture_setenv(&fixture, "CLAUDE_CONFIG_DIR=/data/claude");
+	plan_fixture_setenv(&fixture, "XDG_CACHE_HOME=relative");
+	plan_fixture_setenv(&fixture, "XDG_STATE_HOME=/data/none");
+	plan_fixture_setenv(&fixture, "GNUPGHOME=/data/foreign");
+	plan_fixture_setenv(&fixture, plan_fixture_path(&fixture, "DOCKER_CONFIG=/home/user/.docker"));
+	make(&fixture);
+	assert_true(plan_hides(&fixture.plan, "/data/config/gh"));
+	assert_true(plan_hides(&fixture.plan, "/data/share"));
+	assert_true(plan_hides(&fixture.plan, "/data/aws"));
+	assert_true(plan_hides(&fixture.plan, "/data/claude"));
+	assert_false(plan_hides(&fixture.plan, "/data"));
+	assert_string_equal(seen(&fixture, "/data/config")->origin, "environment XDG_CONFIG_HOME");
+	assert_int_equal(strings_count(fixture.plan.warnings), 1);
+	assert_true(plan_fixture_warns(&fixture, "what GNUPGHOME names may be readable"));
+	for (size_t i = 0; i < fixture.plan.n_variables; i++)
+		assert_null(starts_with(fixture.plan.variables[i].name, "XDG_"));
+	plan_fixture_done(&fixture);
+}
+
+static void variables_break_nothing(void **state)
+{
+	static const struct {
+		const char *variable, *warning;
+	} harmless[] = {
+		{ "XDG_DATA_HOME=/", "what XDG_DATA_HOME names, /, stays readable" },
+		{ "XDG_DATA_HOME=/usr/bin", "system directory" },
+		{ "XDG_CONFIG_HOME=/etc", "system directory" },
+		{ "XDG_CONFIG_HOME=/home/user/src/project/.xdg", NULL },
+		{ "XDG_CONFIG_HOME=/home/user/src", NULL },
+		{ "XDG_CONFIG_HOME=/home/user/src/project", NULL },
+	};
+	static const FakeNode more[] = { { "~/src/project/.xdg", S_IFDIR | 0700, 1000 }, { 0 } };
+	static const FakeNode outside[] = { { "/data/work/project", S_IFDIR | 0755, 1000 }, { 0 } };
+	PlanFixture fixture;
+
+	for (size_t i = 0; i < ELEMENTSOF(harmless); i++) {
+		start(&fixture, "claude", more);
+		plan_fixture_setenv(&fixture, harmless[i].variable);
+		make(&fixture);
+		assert_int_equal(strings_count(fixture.plan.warnings), harmless[i].warning ? 1 : 0);
+		if (harmless[i].warning && !plan_fixture_warns(&fixture, harmless[i].warning))
+			fail_msg("%s", fixture.plan.warnings[0]);
+		assert_false(plan_hides(&fixture.plan, "/usr/bin/bash"));
+		assert_int_equal(seen(&fixture, "/home/user/src/project/.xdg")->mode, ENTRY_RW);
+		plan_fixture_done(&fixture);
+	}
+
+	/* The workspace lies in the store: it is shown, and nothing beside it. */
+	start(&fixture, "shell", outside);
+	set_workspace(&fixture, "/data/work/project");
+	plan_fixture_setenv(&fixture, "XDG_DATA_HOME=/data/work");
+	make(&fixture);
+	assert_int_equal(seen(&fixture, "/data/work/project")->mode, ENTRY_RW);
+	assert_true(plan_hides(&fixture.plan, "/data/work"));
+	plan_fixture_done(&fixture);
+}
+
+static void installers_behind_links(void **state)
+{
+	static const FakeNode linked[] = {
+		{ "~/.local/bin/uv", S_IFLNK | 0777, 1000, "../share/pipx/venvs/uv/bin/uv" },
+		{ "~/.local/share/pipx/venvs/uv/bin/uv", S_IFREG | 0755, 1000 },
+		{ "~/.local/bin/uvx", S_IFLNK | 0777, 1000, "/home/user/.ssh/id_ed25519" },
+		{ 0 },
+	};
+	static const FakeNode further[] = {
+		{ "~/.local/bin/uv", S_IFLNK | 0777, 1000, "../share/uv/link" },
+		{ "~/.local/share/uv/link", S_IFLNK | 0777, 1000, "/home/user/.ssh/program" },
+		{ "~/.ssh/program", S_IFREG | 0755, 1000 },
+		{ "~/.local/bin/uvx", 0 },
+		{ 0 },
+	};
+	PlanFixture fixture;
+
+	start(&fixture, "claude", linked);
+	make(&fixture);
+	assert_string_equal(plan_fixture_entry(&fixture, "/home/user/.local/bin/uv")->source,
+			    "/home/user/.local/share/pipx/venvs/uv/bin/uv");
+	assert_int_equal(plan_fixture_entry(&fixture, "/home/user/.local/bin/uv")->mode, ENTRY_RO);
+	assert_null(plan_fixture_entry(&fixture, "/home/user/.local/bin/uvx"));
+	assert_true(plan_fixture_warns(&fixture, ".local/bin/uvx stays hidden"));
+	plan_fixture_done(&fixture);
+
+	start(&fixture, "claude", further);
+	make(&fixture);
+	assert_null(plan_fixture_entry(&fixture, "/home/user/.local/bin/uv"));
+	assert_null(plan_fixture_entry(&fixture, "/home/user/.local/bin/uvx"));
+	assert_true(plan_fixture_warns(&fixture, ".local/bin/uv stays hidden"));
+	plan_fixture_done(&fixture);
+}
+
+static void allow_write_reaches_through_masks(void **state)
+{
+	static const FakeNode more[] = { { "/run/engine/api.sock", S_IFSOCK | 0666 },
+					 { "/run/engine/other.sock", S_IFSOCK | 0666 },
+					 { "/run/events", S_IFIFO | 0666 },
+					 { "~/.local/share/keyrings/one", S_IFREG | 0600, 1000 },
+					 { "~/.local/share/keyrings/two", S_IFREG | 0600, 1000 },
+					 { 0 } };
+	static const char *const allowed[] = { "/run/engine/api.sock", "/run/events",
+					       "~/.local/share/keyrings/one", "~/.local/share/fish",
+					       "/srv/queue" };
+	static const char *const hidden[] = { "/run/engine/other.sock",
+					      "/run/engine",
+					      "/home/user/.local/share/keyrings/two",
+					      "/home/user/.local/share/keyrings",
+					      "/home/user/.local/share/zsh",
+					      "/srv/database/socket" };
+	PlanFixture fixture;
+
+	start(&fixture, "claude", more);
+	for (size_t i = 0; i < ELEMENTSOF(allowed); i++)
+		plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, allowed[i]);
+	make(&fixture);
+	assert_null(fixture.plan.warnings);
+	for (size_t i = 0; i < ELEMENTSOF(allowed); i++)
+		assert_int_equal(seen(&fixture, plan_fixture_path(&fixture, allowed[i]))->mode, ENTRY_RW);
+	for (size_t i = 0; i < ELEMENTSOF(hidden); i++)
+		assert_true(plan_hides(&fixture.plan, hidden[i]));
+	plan_fixture_done(&fixture);
+}
+
+/* Left by an agent where the configuration names a path: hidden, with a warning, and the launch goes on. */
+static void leftovers_at_the_places_of_mounts(void **state)
+{
+	static const FakeNode more[] = {
+		{ "/srv/shared", S_IFLNK | 0777, 1000, "/home/user/.ssh" },
+		{ "~/src/project/out", S_IFLNK | 0777, 1000, "/home/user/.ssh" },
+		{ "~/.cache/tool", S_IFLNK | 0777, 1000, "/home/user/.ssh" },
+		{ "~/.cache/bus", S_IFLNK | 0777, 1000, "/home/user/.ssh" },
+		{ "~/.config/gh", S_IFLNK | 0777, 1000, "/home/user/.ssh" },
+		{ 0 },
+	};
+	PlanFixture fixture;
+
+	start(&fixture, "claude", more);
+	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "/srv/shared");
+	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "~/src/project/out");
+	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "~/.cache/tool");
+	make(&fixture);
+	assert_int_equal(strings_count(fixture.plan.warnings), 4);
+	assert_true(plan_fixture_warns(&fixture, "allow-write /srv/shared stays as it is"));
+	assert_true(plan_fixture_warns(&fixture, "allow-write /home/user/src/project/out stays as it is"));
+	assert_true(plan_fixture_warns(&fixture, "allow-write /home/user/.cache/tool stays as it is"));
+	assert_true(plan_fixture_warns(&fixture, "/home/user/.config/gh stays hidden"));
+	assert_true(plan_hides(&fixture.plan, "/home/user/.ssh/id_ed25519"));
+	for (size_t i = 0; i < fixture.plan.n_entries; i++)
+		assert_true(!fixture.plan.entries[i].source ||
+			    !strstr(fixture.plan.entries[i].source, ".ssh"));
+	plan_fixture_done(&fixture);
+}
+
+static void an_environment_of_python_that_is_hidden(void **state)
+{
+	static const FakeNode more[] = { { "~/.venvs/one/bin", S_IFDIR | 0755, 1000 },
+					 { "~/src/project/.venv/bin", S_IFDIR | 0755, 1000 },
+					 { 0 } };
+	PlanFixture fixture;
+
+	start(&fixture, "claude", more);
+	plan_fixture_setenv(&fixture, "VIRTUAL_ENV=/home/user/.venvs/one");
+	make(&fixture);
+	assert_null(strstr(plan_variable(&fixture.plan, "PATH")->value, ".venvs"));
+	plan_fixture_done(&fixture);
+
+	start(&fixture, "claude", more);
+	plan_fixture_setenv(&fixture, "VIRTUAL_ENV=/home/user/src/project/.venv");
+	make(&fixture);
+	assert_non_null(strstr(plan_variable(&fixture.plan, "PATH")->value,
+			       ":/home/user/.local/bin:/home/user/src/project/.venv/bin"));
+	plan_fixture_done(&fixture);
+}
+
 int main(void)
 {
-	return 0;
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(state_in_a_repository_of_dotfiles),
+		cmocka_unit_test(a_workspace_does_not_show_where_links_lead),
+		cmocka_unit_test(a_shared_directory_does_not_show_stores),
+		cmocka_unit_test(read_only_stores),
+		cmocka_unit_test(links_that_lead_nowhere),
+		cmocka_unit_test(variables_hide_stores),
+		cmocka_unit_test(variables_break_nothing),
+		cmocka_unit_test(installers_behind_links),
+		cmocka_unit_test(allow_write_reaches_through_masks),
+		cmocka_unit_test(leftovers_at_the_places_of_mounts),
+		cmocka_unit_test(an_environment_of_python_that_is_hidden),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "service/plan/workspace-rules.h"
 #include "tests/unit/plan-fixture.h"
 
 /*
@@ -44,6 +45,59 @@ static const FakeNode installed[] = {
 	{ "/var/run", S_IFDIR | 0755 },
 	{ 0 },
 };
+
+static const FakeNode dotfiles[] = {
+	{ "~/.claude", S_IFLNK | 0777, 1000, "dotfiles/claude" },
+	{ "~/.codex", S_IFLNK | 0777, 1000, "dotfiles/codex" },
+	{ "~/.pi", S_IFLNK | 0777, 1000, "dotfiles/pi" },
+	{ "~/.agents", S_IFLNK | 0777, 1000, "dotfiles/agents" },
+	{ "~/.ssh", S_IFLNK | 0777, 1000, "dotfiles/ssh" },
+	{ "~/dotfiles/claude/local", S_IFDIR | 0755, 1000 },
+	{ "~/dotfiles/claude/settings.json", S_IFLNK | 0777, 1000, "../settings.json" },
+	{ "~/dotfiles/codex/packages", S_IFDIR | 0755, 1000 },
+	{ "~/dotfiles/pi", S_IFDIR | 0755, 1000 },
+	{ "~/dotfiles/agents/skills", S_IFDIR | 0755, 1000 },
+	{ "~/dotfiles/ssh/id_ed25519", S_IFREG | 0600, 1000 },
+	{ "~/dotfiles/settings.json", S_IFREG | 0644, 1000 },
+	{ 0 },
+};
+
+static const FakeNode elsewhere[] = {
+	{ "/data/config/gh", S_IFDIR | 0700, 1000 },
+	{ "/data/claude", S_IFDIR | 0700, 1000 },
+	{ "/dev/kvm", S_IFCHR | 0660 },
+	{ "/dev/dri/card0", S_IFCHR | 0660 },
+	{ 0 },
+};
+
+/* Without a repository elsewhere, without links: what most people have. */
+static const FakeNode ordinary[] = {
+	{ "/srv/database/socket", 0 },
+	{ "/srv/queue", 0 },
+	{ "~/.cache/bus/socket", 0 },
+	{ "~/src/project/server.sock", 0 },
+	{ 0 },
+};
+
+static void set_ordinary(PlanFixture *fixture)
+{
+	plan_fixture_add(fixture, ordinary);
+	fixture->facts.git_directory = fixture->facts.git_common_directory = NULL;
+}
+
+static void set_dotfiles(PlanFixture *fixture)
+{
+	plan_fixture_add(fixture, dotfiles);
+}
+
+static void set_elsewhere(PlanFixture *fixture)
+{
+	plan_fixture_add(fixture, elsewhere);
+	plan_fixture_setenv(fixture, "XDG_CONFIG_HOME=/data/config");
+	plan_fixture_setenv(fixture, "CLAUDE_CONFIG_DIR=/data/claude");
+	plan_fixture_configure(fixture, CONFIG_ALLOW_DEVICE, "/dev/kvm");
+	plan_fixture_configure(fixture, CONFIG_GPU, "1");
+}
 
 static void set_plain(PlanFixture *fixture)
 {
@@ -115,6 +169,9 @@ static const struct {
 	{ "pass-env", set_passed, false },
 	{ "var-home", set_moved, false },
 	{ "home-allowed", set_home_allowed, true },
+	{ "ordinary", set_ordinary, false },
+	{ "dotfiles", set_dotfiles, false },
+	{ "elsewhere", set_elsewhere, false },
 };
 
 static void print_bytes(FILE *stream, const char *text, size_t size)
@@ -180,6 +237,33 @@ static char *read_file(const char *path)
 	return text;
 }
 
+/* A mask follows every bind that would show what it hides, but for those that allow-write names, and what a
+ * link of the home leads to, which is brought back by its name. */
+static void check_order(const Plan *plan)
+{
+	for (size_t i = 0; i < plan->n_entries; i++)
+		for (size_t j = i + 1; plan->entries[i].mode == ENTRY_MASKED && j < plan->n_entries; j++) {
+			const Entry *mask = &plan->entries[i], *bind = &plan->entries[j];
+
+			if (bind->kind != ENTRY_BIND || bind->mode == ENTRY_MASKED ||
+			    !path_is_within(mask->destination, bind->destination) ||
+			    streq(bind->reason, "allow-write") ||
+			    (streq(mask->origin, "homes") && streq(bind->destination, mask->destination)))
+				continue;
+			fail_msg("%s comes after the mask of %s", bind->destination, mask->destination);
+		}
+}
+
+static size_t count_mounts(const Plan *plan)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->n_entries; i++)
+		n += plan->entries[i].kind != ENTRY_LINK && plan->entries[i].kind != ENTRY_DIRECTORY &&
+		     plan->entries[i].kind != ENTRY_DESCRIPTOR;
+	return n;
+}
+
 static void check_golden(const char *who, const char *agent, size_t variant)
 {
 	const char *data = getenv("TEST_DATA");
@@ -193,7 +277,9 @@ static void check_golden(const char *who, const char *agent, size_t variant)
 	variants[variant].set(&fixture);
 	if (plan_fixture_make(&fixture) < 0)
 		fail_msg("%s: %s: %s", path, fixture.error, fixture.problem);
-	assert_true(fixture.plan.n_entries <= PLAN_MOUNTS_ORDINARY + 10);
+	assert_true(count_mounts(&fixture.plan) <=
+		    PLAN_MOUNTS_ORDINARY + (variants[variant].set == set_ordinary ? 0 : 10));
+	check_order(&fixture.plan);
 	text = render(&fixture.plan);
 	if (getenv("PLAN_WRITE")) {
 		FILE *stream = fopen(path, "we");
@@ -215,13 +301,13 @@ static void check_golden(const char *who, const char *agent, size_t variant)
 static void test_golden(void **state)
 {
 	static const char *const who[] = { "root", "user" };
-	static const char *const agents[] = { "claude", "shell" };
+	const Profile *profile;
 
 	for (size_t w = 0; w < ELEMENTSOF(who); w++)
-		for (size_t a = 0; a < ELEMENTSOF(agents); a++)
-			for (size_t v = 0; v < ELEMENTSOF(variants); v++)
-				if (!variants[v].shell_only || streq(agents[a], "shell"))
-					check_golden(who[w], agents[a], v);
+		for (size_t a = 0; (profile = profile_at(a)); a++)
+			for (size_t v = 0; profile->known && v < ELEMENTSOF(variants); v++)
+				if (!variants[v].shell_only || streq(profile->name, "shell"))
+					check_golden(who[w], profile->name, v);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "dbus/names.h"
 #include "service/plan/workspace-rules.h"
 
 static const char *const homes[] = { "/home/user", "/root", "/srv/second", "/var/lib/builder", NULL };
@@ -207,6 +208,21 @@ static void test_allow_write(void **state)
 			fail_msg("%s is refused: %s", fine[i], allow_write_refusal(fine[i]));
 }
 
+static void test_systems(void **state)
+{
+	static const char *const systems[] = { "/",    "/etc",  "/etc/alternatives", "/usr/lib",
+					       "/var", "/home", "/var/lib",          "/nix/store/x" };
+	static const char *const others[] = {
+		"/srv",       "/opt",     "/tmp", "/var/tmp", "/var/lib/builder",
+		"/home/user", "/var/www", "/nix", "/data",    CS_TEMP_ROOT
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(systems); i++)
+		assert_true(directory_is_systems(systems[i]));
+	for (size_t i = 0; i < ELEMENTSOF(others); i++)
+		assert_false(directory_is_systems(others[i]));
+}
+
 static void test_within(void **state)
 {
 	assert_true(path_is_within("/a/b", "/a"));
@@ -223,7 +239,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_workspace), cmocka_unit_test(test_service_home),
 		cmocka_unit_test(test_directory), cmocka_unit_test(test_allow_write),
-		cmocka_unit_test(test_within),
+		cmocka_unit_test(test_within),    cmocka_unit_test(test_systems),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
