@@ -221,7 +221,7 @@ static void variables_break_nothing(void **state)
 		{ "XDG_CONFIG_HOME=/home/user/src/project", NULL },
 	};
 	static const FakeNode more[] = { { "~/src/project/.xdg", S_IFDIR | 0700, 1000 }, { 0 } };
-	static const FakeNode outside[] = { { "/data/work/project", S_IFDIR | 0755, 1000 }, { 0 } };
+	static const FakeNode outside[] = { { "/data/job/project", S_IFDIR | 0755, 1000 }, { 0 } };
 	PlanFixture fixture;
 
 	for (size_t i = 0; i < ELEMENTSOF(harmless); i++) {
@@ -238,11 +238,11 @@ static void variables_break_nothing(void **state)
 
 	/* The workspace lies in the store: it is shown, and nothing beside it. */
 	start(&fixture, "shell", outside);
-	set_workspace(&fixture, "/data/work/project");
-	plan_fixture_setenv(&fixture, "XDG_DATA_HOME=/data/work");
+	set_workspace(&fixture, "/data/job/project");
+	plan_fixture_setenv(&fixture, "XDG_DATA_HOME=/data/job");
 	make(&fixture);
-	assert_int_equal(seen(&fixture, "/data/work/project")->mode, ENTRY_RW);
-	assert_true(plan_hides(&fixture.plan, "/data/work"));
+	assert_int_equal(seen(&fixture, "/data/job/project")->mode, ENTRY_RW);
+	assert_true(plan_hides(&fixture.plan, "/data/job"));
 	plan_fixture_done(&fixture);
 }
 

@@ -57,6 +57,8 @@ static const FakeNode machine[] = {
 	DIR_("~/.claude", CALLER),
 	DIR_("~/.claude/local", CALLER),
 	DIR_("~/.codex", CALLER),
+	DIR_("~/.codex/packages", CALLER),
+	DIR_("~/.pi", CALLER),
 	DIR_("~/.agents/skills", CALLER),
 	DIR_("~/.cache", CALLER),
 	{ "~/.cache/bus/socket", S_IFSOCK | 0700, CALLER },
@@ -129,6 +131,25 @@ void plan_fixture_add(PlanFixture *fixture, const FakeNode *more)
 	assert(!fixture->more);
 	fixture->more = expand(fixture, more, n);
 	fixture->fake.more = fixture->more;
+}
+
+void plan_fixture_install(PlanFixture *fixture, const char *agent)
+{
+	_cleanup_free_ char *path = NULL;
+	size_t n = ELEMENTSOF(machine);
+
+	assert(asprintf(&path, "~/.local/bin/%s", agent) > 0);
+	for (size_t i = 0; i < n; i++)
+		if (streq(machine[i].path, path))
+			return;
+	/* In the place of the one that ends the table, which is made one longer. */
+	FakeNode *grown = reallocarray(fixture->nodes, n + 2, sizeof(*grown));
+
+	assert(grown);
+	grown[n] = (FakeNode){ plan_fixture_path(fixture, path), S_IFREG | 0755, fixture->uid };
+	grown[n + 1] = (FakeNode){ 0 };
+	fixture->nodes = grown;
+	fixture->fake.nodes = grown;
 }
 
 void plan_fixture_configure(PlanFixture *fixture, ConfigKey key, const char *text)

@@ -29,6 +29,8 @@ void plan_fixture_init(PlanFixture *fixture, const char *who, const char *agent)
 void plan_fixture_done(PlanFixture *fixture);
 /* Put nodes over those of the machine; a mode of 0 takes one away. Once, before plan_fixture_make(). */
 void plan_fixture_add(PlanFixture *fixture, const FakeNode *more);
+/* The caller's own install of that agent, a program at its usual place, unless the machine has it. */
+void plan_fixture_install(PlanFixture *fixture, const char *agent);
 /* One more value of the configuration, from line 7 of its file. */
 void plan_fixture_configure(PlanFixture *fixture, ConfigKey key, const char *text);
 /* "NAME=VALUE", after those that are there. */
