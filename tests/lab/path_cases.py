@@ -140,7 +140,7 @@ def stores_that_variables_name(lab):
     for user in BOTH:
         put(user, "/srv/xdg/config/gh/hosts.yml", "PRIVATE-GH")
         put(user, "/srv/xdg/aws", "PRIVATE-AWS")
-        script = "cat /srv/xdg/config/gh/hosts.yml /srv/xdg/aws ~/.config/gh/hosts.yml 2>/dev/null; env | grep XDG; echo done"
+        script = "cat /srv/xdg/config/gh/hosts.yml /srv/xdg/aws ~/.config/gh/hosts.yml 2>/dev/null | grep PRIVATE; env | grep XDG; echo done"
         variables = {"XDG_CONFIG_HOME": "/srv/xdg/config", "AWS_CONFIG_FILE": "/srv/xdg/aws"}
         equal(lab.shell(script, user, env=lab.environment(user, **variables)).ok().out, b"done\n", str(user))
         result = lab.shell("echo works; ls /usr/bin/env", user, env=lab.environment(user, XDG_DATA_HOME="/usr"))
