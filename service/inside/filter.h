@@ -10,7 +10,8 @@
 
 /*
  * Put the filter on the calling process, for good, and on all that it will start. no_new_privs must be set
- * already (prctl(2)). forbid_namespaces: also refuse new user namespaces, for a session of root.
+ * already (prctl(2)). forbid_namespaces: also refuse new user namespaces, for a session of root's or with an
+ * entry-point guard.
  * Return: 0; -ENOMEM; what libseccomp (seccomp_load(3)) or seccomp(2) answered: -EINVAL without seccomp in
  * the kernel, -EACCES without no_new_privs.
  */

@@ -174,6 +174,21 @@ static int set_passed(Plan *plan, const SessionRequest *request)
 	return r;
 }
 
+/* Last, and no twin: what the caller has of that name is not looked at. */
+static int set_entry_guard(Plan *plan)
+{
+	_cleanup_free_ char *value = strdup("");
+
+	for (size_t i = 0; value && plan->guarded && plan->guarded[i]; i++) {
+		_cleanup_free_ char *before = TAKE_PTR(value);
+
+		if (asprintf(&value, "%s%s%s", before, i > 0 ? ":" : "", plan->guarded[i]) < 0)
+			value = NULL;
+	}
+	return value ? plan_set_variable(plan, "CLAUDE_SANDBOX_ENTRY_GUARD", value, "entry-point guard")
+		     : -ENOMEM;
+}
+
 /* Not an error: other programs have variables of such names. */
 static int warn_misspelt(Plan *plan, const SessionRequest *request)
 {
@@ -205,5 +220,7 @@ int environment_make(Plan *plan, const SessionRequest *request, const Profile *p
 	if ((r = warn_misspelt(plan, request)) < 0 || (r = set_fixed(plan, request, profile, view)) < 0 ||
 	    (r = set_profile(plan, request, profile, facts)) < 0 || (r = set_by_value(plan, request)) < 0)
 		return r;
-	return set_passed(plan, request);
+	if ((r = set_passed(plan, request)) < 0)
+		return r;
+	return set_entry_guard(plan);
 }

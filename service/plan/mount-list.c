@@ -55,6 +55,7 @@ void plan_done(Plan *plan)
 		free(plan->variables[i].origin);
 	}
 	free(plan->variables);
+	strings_free(plan->guarded);
 	strings_free(plan->warnings);
 	strings_free(plan->argv);
 	free(plan->program);
@@ -63,8 +64,8 @@ void plan_done(Plan *plan)
 	*plan = (Plan){ 0 };
 }
 
-/* Append *entry, whose contents are taken on success alone. */
-static int plan_append(Plan *plan, Entry *entry)
+/* Put *entry, whose contents are taken on success alone, before the one that is at index now. */
+static int plan_insert(Plan *plan, size_t index, Entry *entry)
 {
 	/* Links, directories and descriptors are no mounts, but a bound on all of them bounds the list. */
 	if (plan->n_entries >= PLAN_MOUNTS_MAX)
@@ -74,11 +75,14 @@ static int plan_append(Plan *plan, Entry *entry)
 	if (!grown)
 		return -ENOMEM;
 	plan->entries = grown;
-	grown[plan->n_entries++] = *entry;
+	memmove(grown + index + 1, grown + index, (plan->n_entries - index) * sizeof(*grown));
+	grown[index] = *entry;
+	plan->n_entries++;
 	return 0;
 }
 
-static int plan_add(Plan *plan, Entry entry, const char *destination, const char *origin, const char *reason)
+static int plan_add_at(Plan *plan, size_t index, Entry entry, const char *destination, const char *origin,
+		       const char *reason)
 {
 	int r = -ENOMEM;
 
@@ -88,11 +92,16 @@ static int plan_add(Plan *plan, Entry entry, const char *destination, const char
 	if (entry.destination && entry.owned_origin) {
 		entry.origin = entry.owned_origin;
 		entry.reason = reason;
-		r = plan_append(plan, &entry);
+		r = plan_insert(plan, index, &entry);
 	}
 	if (r < 0)
 		entry_done(&entry);
 	return r;
+}
+
+static int plan_add(Plan *plan, Entry entry, const char *destination, const char *origin, const char *reason)
+{
+	return plan_add_at(plan, plan->n_entries, entry, destination, origin, reason);
 }
 
 int plan_add_bind(Plan *plan, PlanNode *source, const char *destination, EntryMode mode, const char *origin,
@@ -105,6 +114,17 @@ int plan_add_bind(Plan *plan, PlanNode *source, const char *destination, EntryMo
 		return -ENOMEM;
 	entry.source_fd = TAKE_FD(source->fd);
 	return plan_add(plan, entry, destination, origin, reason);
+}
+
+int plan_insert_pin(Plan *plan, size_t index, PlanNode *node, const char *origin, const char *reason)
+{
+	Entry entry = { .kind = ENTRY_BIND, .mode = ENTRY_RW, .pin = true, .source_fd = FD_NONE };
+
+	entry.source = strdup(node->path);
+	if (!entry.source)
+		return -ENOMEM;
+	entry.source_fd = TAKE_FD(node->fd);
+	return plan_add_at(plan, index, entry, node->path, origin, reason);
 }
 
 int plan_add_tmpfs(Plan *plan, const char *destination, mode_t permissions, EntryMode mode,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
+/* clang-format off */
 /*
  * THE ORDER. bwrap performs the entries one after the other, and the last one that reaches a path decides
  * what is seen there. So this order is policy:
@@ -11,19 +12,26 @@
  *  5  /run, /var/run            private, before anything is put back below them; the marker; then the sockets
  *                               and FIFOs that are still in sight, since read-only stops neither
  *  6  the homes                 private: from here on nothing of a home is seen that no later entry names;
- * the person's credential stores that links lead out of the home are covered as well 7  state of the profile
- * ... after 6, which it reaches through 8  masks of the profile      ... after 7, which they cover 9
- * .local/share, its masks   ... in this order, for the same reason 10  uv, uvx                   read-only 11
- * the agent                 read-only, after 8 and 9: it may lie below a mask of theirs 12  the workspace
- * after the homes, in which it mostly lies; its git directories 13  the temp root             hidden as a
- * whole, then this workspace's own part 14  allow-write               after every mask that an administrator
- * may want to reach through; then the sockets that 7 to 13 have brought back into sight 15  dotfiles, system
- * secrets  after 14: no configuration opens these 16  resolv.conf               after 5 and 14, below which
- * its canonical place may lie 17  /etc/claude-gitconfig     after 14 18  (the entry-point guard: whatever is
- * added, it comes last, since it covers names in everything writable)
+ *                               the person's credential stores that links lead out of the home are covered too
+ *  7  state of the profile      ... after 6, which it reaches through
+ *  8  masks of the profile      ... after 7, which they cover
+ *  9  .local/share, its masks   ... in this order, for the same reason
+ * 10  uv, uvx                   read-only
+ * 11  the agent                 read-only, after 8 and 9: it may lie below a mask of theirs
+ * 12  the workspace             after the homes, in which it mostly lies; its git directories
+ * 13  the temp root             hidden as a whole, then this workspace's own part
+ * 14  allow-write               after every mask that an administrator may want to reach through; then the
+ *                               sockets that 7 to 13 have brought back into sight
+ * 15  dotfiles, system secrets  after 14: no configuration opens these
+ * 16  resolv.conf               after 5 and 14, below which its canonical place may lie
+ * 17  /etc/claude-gitconfig     after 14
+ * 18  the entry-point guard     last, since it covers names in everything writable. The directories that it
+ *                               keeps in place stand right after the bind that each lies in: the mounts below
+ *                               them follow, and stay
  *
  * Afterwards what came out is checked: nothing writable covers the agent.
  */
+/* clang-format on */
 
 #include "service/plan/mounts.h"
 
@@ -52,7 +60,8 @@ static int make_entries(PlanBuild *build)
 	    (r = build_resolver(build)) < 0 || (r = build_git_config(build)) < 0)
 		return r;
 
-	if ((r = build_check_allow_write(build)) < 0 || (r = build_check_links(build)) < 0)
+	if ((r = build_entry_guard(build)) < 0 || (r = build_check_allow_write(build)) < 0 ||
+	    (r = build_check_links(build)) < 0)
 		return r;
 	if ((r = build_check_agent(build)) < 0)
 		return r;
@@ -83,7 +92,13 @@ int plan_make(const SessionRequest *request, const Profile *profile, const PlanF
 		if (!plan.argv)
 			r = -ENOMEM;
 	}
-	if (r == -E2BIG)
+	if (r == -E2BIG && plan.guarded)
+		r = build_refuse(
+			&build, CS_ERROR_PLAN_REFUSED,
+			"the plan has more than %u mounts: put /usr/local/bin before the directories on PATH "
+			"that agents may write, or take allow-write lines out of the configuration",
+			PLAN_MOUNTS_MAX);
+	else if (r == -E2BIG)
 		r = build_refuse(&build, CS_ERROR_PLAN_REFUSED,
 				 "the plan has more than %u mounts: take allow-write lines out of the "
 				 "configuration, or end "

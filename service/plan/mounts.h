@@ -47,6 +47,8 @@ typedef struct Entry {
 	int source_fd;        /* owned; FD_NONE in tests and where there is none */
 	bool device;          /* ENTRY_BIND of a device node: by path, with device access */
 	bool covers_listener; /* masks a socket or FIFO of another program, which may go at any moment */
+	bool pin;             /* a directory on itself: a mount point cannot be renamed or removed */
+	bool placeholder;     /* masks a name where nothing else may stand: the session makes a file there */
 	char *destination;    /* canonical path inside */
 	void *data;           /* ENTRY_FILE: data_size bytes; ENTRY_LINK: text */
 	size_t data_size;
@@ -66,6 +68,7 @@ typedef struct Plan {
 	size_t n_entries;
 	PlanVariable *variables;
 	size_t n_variables;
+	char **guarded; /* canonical directories of the entry-point guard (entry-guard.h), or NULL */
 	char **warnings;
 	char *program; /* the agent's path inside */
 	char **argv;

@@ -119,3 +119,5 @@ int build_descriptors(PlanBuild *build); /* at the end: no mounts */
 /* mounts-allow.c */
 int build_allow_write(PlanBuild *build);       /* 14 */
 int build_check_allow_write(PlanBuild *build); /* at the end: a warning for what stays hidden */
+/* entry-guard.c */
+int build_entry_guard(PlanBuild *build); /* 18 */

@@ -43,6 +43,15 @@ typedef struct PlanView {
 	ssize_t (*read_head)(void *userdata, const PlanNode *node, void *buffer, size_t size);
 	/* Could the caller open path for reading? */
 	bool (*readable)(void *userdata, const char *path);
+	/* Could the caller make names in the directory at path, as its mode is or after changing it? */
+	bool (*can_create)(void *userdata, const char *path);
+	/*
+	 * Call each for every other place at which the machine has what is at the canonical path: something
+	 * is mounted twice, as a whole or in part. Return: 0, a negative errno, or what each returned if not
+	 * 0.
+	 */
+	int (*aliases)(void *userdata, const char *path, int (*each)(void *each_userdata, const char *alias),
+		       void *each_userdata);
 	/*
 	 * Call each for every name in directory (no "." or ".."), in byte order, at most max. Return: 0,
 	 * -ENOENT, -E2BIG, or what each returned if not 0.

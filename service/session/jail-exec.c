@@ -80,7 +80,8 @@ static int orders_make(const JailExec *jail, Placement *placement)
 			       .file_mode_mask = request->file_mode_mask,
 			       .ignored_signals = request->ignored_signals,
 			       .background = request->background,
-			       .forbid_namespaces = request->uid == 0 };
+			       /* What the guard's mounts hold, they hold in the jail's mount namespace. */
+			       .forbid_namespaces = request->uid == 0 || plan->guarded };
 	r = init_orders_encode(&orders, &data, &size);
 	return r < 0 ? r : placement_add_sealed(placement, "orders", data, size, INIT_FD_ORDERS);
 }

@@ -59,7 +59,7 @@ static const Entry *shown_by(const Plan *plan, const Entry *entry)
 		break;
 	case ENTRY_BIND:
 	case ENTRY_FILE:
-		if (entry->mode == ENTRY_MASKED && !entry->covers_listener)
+		if (entry->pin || (entry->mode == ENTRY_MASKED && !entry->covers_listener))
 			break;
 		return NULL;
 	default:
@@ -142,6 +142,18 @@ static int add_place(MaskWatch *watch, const Entry *entry, const Entry *under)
 	return 0;
 }
 
+/* Is the directory that stays in place what its name leads to? */
+static bool is_pinned(const Place *place, const struct stat *inside)
+{
+	struct stat pinned, outside;
+
+	return fstat(place->entry->source_fd, &pinned) == 0 &&
+	       fstatat(place->under->source_fd, below(place->under, place->entry->destination), &outside,
+		       AT_SYMLINK_NOFOLLOW) == 0 &&
+	       pinned.st_dev == inside->st_dev && pinned.st_ino == inside->st_ino &&
+	       pinned.st_dev == outside.st_dev && pinned.st_ino == outside.st_ino;
+}
+
 static void mask_watch_check(MaskWatch *watch)
 {
 	const struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
@@ -157,13 +169,15 @@ static void mask_watch_check(MaskWatch *watch)
 		struct stat inside, outside;
 		bool hidden = fd >= 0 && fstat(fd, &inside) == 0;
 
-		if (hidden && watch->known)
+		if (hidden && place->entry->pin)
+			hidden = is_pinned(place, &inside);
+		else if (hidden && watch->known)
 			hidden = inside.st_dev == place->device && inside.st_ino == place->inode;
 		else if (hidden && fstatat(place->under->source_fd, below(place->under, destination),
 					   &outside, AT_SYMLINK_NOFOLLOW) == 0)
 			hidden = inside.st_dev != outside.st_dev || inside.st_ino != outside.st_ino;
 		if (!hidden) {
-			watch->gone(watch->userdata, destination);
+			watch->gone(watch->userdata, place->entry);
 			return;
 		}
 		place->device = inside.st_dev;

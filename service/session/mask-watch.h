@@ -12,6 +12,9 @@
  * the start. That it does not is told once, and the session has to end: putting the mask on again would come
  * too late for an agent that holds the place open, and would not reach a mount namespace that it made.
  *
+ * The directories that the entry-point guard keeps in place are watched in the same way: they must be what
+ * their names lead to, inside and outside.
+ *
  * Covered listening sockets are not among these places: their programs replace them at every restart.
  */
 
@@ -22,8 +25,8 @@
 
 typedef struct MaskWatch MaskWatch;
 
-/* path: a place that no longer shows what hid it. Called once at most; it may free the watch. */
-typedef void (*MaskWatchGone)(void *userdata, const char *path);
+/* entry: what no longer lies at its place. Called once at most; it may free the watch. */
+typedef void (*MaskWatchGone)(void *userdata, const Entry *entry);
 
 /*
  * Watch, from before the jail is made. plan must outlive the watch. What cannot be watched is appended to

@@ -6,38 +6,19 @@
 #include <sys/file.h>
 #include <sys/syscall.h>
 
+#include "service/session/placeholder-file.h"
+
 /*
  * Two locks: flock(2) on the guard, shared, is held for life and counts the sessions; whoever has it
  * exclusively is alone. An open-file-description lock (fcntl(2)) on the record is held for moments, around
  * every change of what it lists.
  *
- * A path is in the record before its directory is made, so that one that was made is never forgotten. Where
- * the record cannot be written the directories are made all the same: a trace is less than a hole.
+ * A path is in the record before its placeholder is made, so that one that was made is never forgotten. Where
+ * the record cannot be written they are made all the same: a trace is less than a hole.
  */
 
 #define RECORD_NAME "placeholders"
 #define RECORD_BYTES_MAX 65536u
-
-int placeholders_begin(Placeholders *placeholders, const PlanView *view, const char *home, uid_t uid,
-		       char **ret_problem)
-{
-	if (placeholders->guard_fd < 0)
-		return refuse(ret_problem, -EBADF,
-			      "the service passed no lock file; are all parts of one version? restart "
-			      "claude-sandboxd");
-	placeholders->home = strdup(home);
-	if (!placeholders->home)
-		return -ENOMEM;
-	placeholders->view = *view;
-	placeholders->uid = uid;
-	/* It waits only for one that is removing, which is done in a moment. */
-	while (flock(placeholders->guard_fd, LOCK_SH) < 0)
-		if (errno != EINTR)
-			return refuse(ret_problem, -errno,
-				      "the lock of this user's sessions cannot be had: %s", strerror(errno));
-	placeholders->counted = true;
-	return 0;
-}
 
 /* The directory at path when it is the user's. Return: 0, -ENOENT for anything else, -ENOMEM. */
 static int resolve_own(const Placeholders *placeholders, const char *path, PlanNode *ret)
@@ -166,23 +147,34 @@ static int record_add(int fd, const char *path)
 	return pwrite(fd, path, length, size) == (ssize_t)length ? 0 : -EIO;
 }
 
-static int make_one(const Placeholders *placeholders, const PlanNode *directory, const char *name)
+/* Have directory/name in the record. Return: 0 whatever it says, or -ENOMEM. */
+static int record_path(const Placeholders *placeholders, const char *directory, const char *name)
 {
 	_cleanup_close_ int record_fd = FD_NONE;
 	_cleanup_free_ char *path = NULL;
-	struct stat st;
 
-	if (fstatat(directory->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		return 0;
-	if (errno != ENOENT)
-		return -errno;
-	if (asprintf(&path, "%s/%s", directory->path, name) < 0) {
+	if (asprintf(&path, "%s/%s", directory, name) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
 	record_fd = record_open(placeholders, true);
 	if (record_fd >= 0)
 		(void)record_add(record_fd, path);
+	return 0;
+}
+
+static int make_one(const Placeholders *placeholders, const PlanNode *directory, const char *name)
+{
+	struct stat st;
+	int r;
+
+	if (fstatat(directory->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	r = record_path(placeholders, directory->path, name);
+	if (r < 0)
+		return r;
 	return mkdirat(directory->fd, name, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
@@ -204,8 +196,26 @@ int placeholders_make(Placeholders *placeholders, const char *directory, const c
 	return 0;
 }
 
-/* Never through a link that somebody put on the way since; only an empty directory goes. */
-static void remove_one(const char *path)
+int placeholders_make_file(Placeholders *placeholders, int directory_fd, const char *directory,
+			   const char *name)
+{
+	struct stat st;
+	int r;
+
+	/* What is no placeholder is never in the record. One that is there may have been left by a version or
+	 * a home that the record does not know. */
+	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		r = placeholder_file_make(directory_fd, name, placeholders->uid);
+	else
+		r = errno == ENOENT ? 0 : -errno;
+	if (r == 0)
+		r = record_path(placeholders, directory, name);
+	return r < 0 ? r : placeholder_file_make(directory_fd, name, placeholders->uid);
+}
+
+/* Never through a link that somebody put on the way since; only an empty directory goes, or a file of ours.
+ */
+static void remove_one(const char *path, uid_t uid)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
 	_cleanup_free_ char *directory = NULL;
@@ -218,8 +228,10 @@ static void remove_one(const char *path)
 	if (!directory)
 		return;
 	fd = (int)syscall(SYS_openat2, AT_FDCWD, directory, &how, sizeof(how));
-	if (fd >= 0)
-		(void)unlinkat(fd, slash + 1, AT_REMOVEDIR);
+	if (fd < 0)
+		return;
+	if (unlinkat(fd, slash + 1, AT_REMOVEDIR) < 0 && errno == ENOTDIR)
+		placeholder_file_remove(fd, slash + 1, uid);
 }
 
 static void remove_all(const Placeholders *placeholders)
@@ -233,9 +245,33 @@ static void remove_all(const Placeholders *placeholders)
 		return;
 	size = record_read(record_fd, &text);
 	for (const char *p = text; size > 0 && p < text + size; p += strlen(p) + 1)
-		remove_one(p);
+		remove_one(p, placeholders->uid);
 	if (state_open(placeholders, false, &state) == 0)
 		(void)unlinkat(state.fd, RECORD_NAME, 0);
+}
+
+int placeholders_begin(Placeholders *placeholders, const PlanView *view, const char *home, uid_t uid,
+		       char **ret_problem)
+{
+	if (placeholders->guard_fd < 0)
+		return refuse(ret_problem, -EBADF,
+			      "the service passed no lock file; are all parts of one version? restart "
+			      "claude-sandboxd");
+	placeholders->home = strdup(home);
+	if (!placeholders->home)
+		return -ENOMEM;
+	placeholders->view = *view;
+	placeholders->uid = uid;
+	/* Nobody else counts: what is in the record was left by sessions that were killed. */
+	if (flock(placeholders->guard_fd, LOCK_EX | LOCK_NB) == 0)
+		remove_all(placeholders);
+	/* It waits only for one that is removing, which is done in a moment. */
+	while (flock(placeholders->guard_fd, LOCK_SH) < 0)
+		if (errno != EINTR)
+			return refuse(ret_problem, -errno,
+				      "the lock of this user's sessions cannot be had: %s", strerror(errno));
+	placeholders->counted = true;
+	return 0;
 }
 
 void placeholders_close(Placeholders *placeholders)

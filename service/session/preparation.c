@@ -303,6 +303,52 @@ static int make_placeholders(Preparation *preparation, char **ret_problem)
 	return r;
 }
 
+/* The descriptor of the directory in which destination lies, from the entry that shows it. */
+static int directory_of(const Plan *plan, const char *destination, char **ret_path)
+{
+	char *path = strndup(destination, (size_t)(strrchr(destination, '/') - destination));
+
+	*ret_path = path;
+	for (size_t i = plan->n_entries; path && i > 0; i--)
+		if (plan->entries[i - 1].kind == ENTRY_BIND && streq(plan->entries[i - 1].destination, path))
+			return plan->entries[i - 1].source_fd;
+	return path ? FD_NONE : -ENOMEM;
+}
+
+/* What the entry-point guard covers must be there, and be nothing but what we put there. */
+static int make_guarded_names(Preparation *preparation, const Plan *plan, const char **ret_error,
+			      char **ret_problem)
+{
+	for (size_t i = 0; i < plan->n_entries; i++) {
+		const Entry *entry = &plan->entries[i];
+		_cleanup_free_ char *directory = NULL;
+		int fd, r;
+
+		if (!entry->placeholder)
+			continue;
+		fd = directory_of(plan, entry->destination, &directory);
+		r = fd < 0 ? fd
+			   : placeholders_make_file(&preparation->placeholders, fd, directory,
+						    strrchr(entry->destination, '/') + 1);
+		if (r >= 0)
+			continue;
+		*ret_error = CS_ERROR_UNSAFE_ENTRY_POINT;
+		if (r == -EEXIST)
+			return refuse(
+				ret_problem, -EPERM,
+				"%s is there, and would run instead of the sandbox: agents may write its "
+				"directory, which stands before /usr/local/bin on PATH; look at it, and "
+				"remove it or put /usr/local/bin first",
+				entry->destination);
+		return refuse(
+			ret_problem, -EPERM,
+			"%s cannot be kept free (%s), and its directory, which agents may write, stands "
+			"before /usr/local/bin on PATH; put /usr/local/bin first",
+			entry->destination, strerror(-r));
+	}
+	return 0;
+}
+
 int preparation_plan(Preparation *preparation, const PreparationNetwork *network, const TerminalKeys *keys,
 		     Plan *ret, const char **ret_error, char **ret_problem)
 {
@@ -310,6 +356,7 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	_cleanup_(descriptor_facts_done) DescriptorFacts descriptors = { 0 };
 	_cleanup_(strings_freep) char **sockets = NULL;
 	PlanView view = view_functions(&preparation->view);
+	_cleanup_(plan_done) Plan plan = { 0 };
 	PlanFacts facts;
 	int r;
 
@@ -342,6 +389,13 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	if (r < 0)
 		return r;
 	facts.sockets = (const char *const *)sockets;
-	return plan_make(preparation->request, preparation->profile, &facts, &view, ret, ret_error,
-			 ret_problem);
+	r = plan_make(preparation->request, preparation->profile, &facts, &view, &plan, ret_error,
+		      ret_problem);
+	if (r == 0)
+		r = make_guarded_names(preparation, &plan, ret_error, ret_problem);
+	if (r < 0)
+		return r;
+	*ret = plan;
+	plan = (Plan){ 0 };
+	return 0;
 }

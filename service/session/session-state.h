@@ -81,8 +81,8 @@ void session_end(Session *session);
 /* The same, for a cause that the person and the service's log are told: cause and fix. The status is
  * SIGKILL's. */
 void session_end_because(Session *session, const char *why);
-/* session_end_because(), for a place that the plan hides and that is in sight now. userdata: the session. */
-void session_unmasked(void *userdata, const char *path);
+/* session_end_because(), for an entry that no longer lies at its place. userdata: the session. */
+void session_unmasked(void *userdata, const Entry *entry);
 /* Hang the agent up; what is left after grace_usec is killed. */
 void session_hang_up(Session *session, uint64_t grace_usec);
 /*

@@ -130,14 +130,30 @@ void session_end_because(Session *session, const char *why)
 	session_end(session);
 }
 
-void session_unmasked(void *userdata, const char *path)
+static char *why_unguarded(const Entry *entry)
+{
+	char *why;
+
+	return asprintf(&why,
+			"the session was ended: %s was moved, removed or replaced, which kept agents from "
+			"putting a program ahead of /usr/local/bin on PATH; look at what is there now, then "
+			"start it anew",
+			entry->destination) < 0
+		       ? NULL
+		       : why;
+}
+
+void session_unmasked(void *userdata, const Entry *entry)
 {
 	_cleanup_free_ char *why = NULL;
 
-	if (asprintf(&why,
-		     "the session was ended: %s is hidden from the agent, and was replaced from outside, "
-		     "which uncovers it; start it anew",
-		     path) < 0)
+	if (entry->pin || entry->placeholder)
+		why = why_unguarded(entry);
+	else if (asprintf(
+			 &why,
+			 "the session was ended: %s is hidden from the agent, and was replaced from outside, "
+			 "which uncovers it; start it anew",
+			 entry->destination) < 0)
 		why = NULL;
 	session_end_because(userdata, why ?: "the session was ended: a hidden place was uncovered");
 }

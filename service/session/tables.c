@@ -90,11 +90,19 @@ static void make_posture(Rows *rows, const TablesSource *source)
 		    "set-user-ID and set-group-ID modes, openat2 and io_uring are refused");
 	if (source->root)
 		add_posture(rows, "nested sandboxes", "off", "a session of root makes no user namespaces");
+	else if (plan && plan->guarded)
+		add_posture(rows, "nested sandboxes", "off",
+			    "a user namespace would undo the entry-point guard; put /usr/local/bin first on "
+			    "PATH");
 	else
 		add_posture(rows, "nested sandboxes", plan && plan->private_proc ? "on" : "limited",
 			    plan && plan->private_proc
 				    ? "user namespaces may be made inside"
 				    : "user namespaces may be made, but not a /proc in them");
+	if (plan)
+		add_posture(rows, "entry-point guard", plan->guarded ? "on" : "not needed",
+			    plan->guarded ? "agents may write directories ahead of /usr/local/bin on PATH"
+					  : "agents write in no directory ahead of /usr/local/bin on PATH");
 	if (!source->resolver)
 		add_posture(rows, "resolver", "none", "no name server inside: names do not resolve");
 	else

@@ -53,6 +53,7 @@ void view_done(View *view)
 {
 	free(view->home);
 	strings_free(view->writable);
+	mount_table_free(view->mounts);
 	*view = (View){ 0 };
 }
 
@@ -427,6 +428,56 @@ static bool view_readable(void *userdata, const char *path)
 	return view_resolve(userdata, path, &node) == 0 && faccessat(node.fd, "", R_OK, AT_EMPTY_PATH) == 0;
 }
 
+static bool view_can_create(void *userdata, const char *path)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	const View *view = userdata;
+
+	if (view_resolve(userdata, path, &node) < 0)
+		return false;
+	return faccessat(node.fd, "", W_OK, AT_EMPTY_PATH) == 0 || (errno == EACCES && node.uid == view->uid);
+}
+
+typedef struct Alias {
+	View *view;
+	const PlanNode *node;
+	int (*each)(void *each_userdata, const char *alias);
+	void *each_userdata;
+} Alias;
+
+/* A later mount may lie over it. */
+static int view_alias(void *userdata, const char *path)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	const Alias *alias = userdata;
+	struct stat here, there;
+	int r = view_resolve(alias->view, path, &node);
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || !streq(node.path, path) || fstat(node.fd, &there) < 0 ||
+	    fstat(alias->node->fd, &here) < 0 || here.st_dev != there.st_dev || here.st_ino != there.st_ino)
+		return 0;
+	return alias->each(alias->each_userdata, path);
+}
+
+static int view_aliases(void *userdata, const char *path, int (*each)(void *each_userdata, const char *alias),
+			void *each_userdata)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	View *view = userdata;
+	int r = view->mounts ? 0 : mount_table_read(&view->mounts);
+
+	if (r == 0)
+		r = view_resolve(view, path, &node);
+	return r < 0 ? r
+		     : mount_table_aliases(view->mounts, path, view_alias,
+					   &(Alias){ .view = view,
+						     .node = &node,
+						     .each = each,
+						     .each_userdata = each_userdata });
+}
+
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -520,6 +571,8 @@ PlanView view_functions(View *view)
 			   .read_link = view_read_link,
 			   .read_head = view_read_head,
 			   .readable = view_readable,
+			   .can_create = view_can_create,
+			   .aliases = view_aliases,
 			   .list = view_list,
 			   .links = view_links };
 }

@@ -7,11 +7,13 @@
  */
 
 #include "service/plan/view.h"
+#include "service/session/mount-table.h"
 
 typedef struct View {
 	uid_t uid;
-	char *home;      /* canonical, or NULL */
-	char **writable; /* canonical: the workspace and what else agents are given to write */
+	char *home;         /* canonical, or NULL */
+	char **writable;    /* canonical: the workspace and what else agents are given to write */
+	MountTable *mounts; /* read at the first question for aliases, or NULL */
 } View;
 
 /*

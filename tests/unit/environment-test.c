@@ -45,7 +45,8 @@ static void test_from_nothing(void **state)
 					     "IS_SANDBOX_AGENT",
 					     "GIT_CONFIG_GLOBAL",
 					     "GIT_CONFIG_SYSTEM",
-					     "CLAUDE_CONFIG_DIR" };
+					     "CLAUDE_CONFIG_DIR",
+					     "CLAUDE_SANDBOX_ENTRY_GUARD" };
 	PlanFixture fixture;
 
 	start(&fixture, none);

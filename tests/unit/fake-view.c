@@ -159,6 +159,43 @@ static bool fake_readable(void *userdata, const char *path)
 	return node.mode & (node.uid == fake->uid ? S_IRUSR : S_IROTH);
 }
 
+static bool fake_can_create(void *userdata, const char *path)
+{
+	const FakeView *fake = userdata;
+	_cleanup_free_ char *place = NULL;
+	FakeNode node;
+
+	if (walk(fake, path, false, &place, &node) < 0)
+		return false;
+	return node.uid == fake->uid || fake->uid == 0 || (node.mode & S_IWOTH);
+}
+
+static int fake_alias(const char *path, const char *from, const char *to,
+		      int (*each)(void *each_userdata, const char *alias), void *each_userdata)
+{
+	const char *rest = starts_with(path, from);
+	_cleanup_free_ char *alias = NULL;
+
+	if (!rest || (*rest != '\0' && *rest != '/'))
+		return 0;
+	assert(asprintf(&alias, "%s%s", to, rest) > 0);
+	return each(each_userdata, alias);
+}
+
+static int fake_aliases(void *userdata, const char *path, int (*each)(void *each_userdata, const char *alias),
+			void *each_userdata)
+{
+	const FakeView *fake = userdata;
+	int r = 0;
+
+	for (const FakeAlias *pair = fake->aliases; r == 0 && pair && pair->path; pair++) {
+		r = fake_alias(path, pair->path, pair->alias, each, each_userdata);
+		if (r == 0)
+			r = fake_alias(path, pair->alias, pair->path, each, each_userdata);
+	}
+	return r;
+}
+
 static int compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -222,6 +259,8 @@ PlanView fake_view(FakeView *fake)
 		.read_link = fake_read_link,
 		.read_head = fake_read_head,
 		.readable = fake_readable,
+		.can_create = fake_can_create,
+		.aliases = fake_aliases,
 		.list = fake_list,
 		.links = fake_links,
 	};

@@ -13,11 +13,17 @@ typedef struct FakeNode {
 	dev_t device;
 } FakeNode;
 
+/* What is below path is below alias too. */
+typedef struct FakeAlias {
+	const char *path, *alias;
+} FakeAlias;
+
 typedef struct FakeView {
-	const FakeNode *nodes; /* ended by one without path */
-	const FakeNode *more;  /* looked at first; may be NULL */
-	const char *home;      /* canonical; the links in its top level are followed whoever owns them */
-	uid_t uid;             /* whose rights readable() judges by: the owner's bits, then the others' */
+	const FakeNode *nodes;    /* ended by one without path */
+	const FakeNode *more;     /* looked at first; may be NULL */
+	const FakeAlias *aliases; /* ended by one without path; may be NULL */
+	const char *home;         /* canonical; the links in its top level are followed whoever owns them */
+	uid_t uid;                /* whose rights readable() judges by: the owner's bits, then the others' */
 } FakeView;
 
 /* Return: the table of functions for fake, which must outlive it. */

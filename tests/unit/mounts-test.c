@@ -13,6 +13,8 @@
  * PLAN_WRITE=1 build/tests/unit/mounts-test, and read the difference as what it is: a change of policy.
  */
 
+#define CALLERS ((uid_t)-1) /* plan-fixture.c puts the caller in */
+
 static const FakeNode linked[] = {
 	{ "~/.claude", S_IFLNK | 0777, 1000, "/data/claude" },
 	{ "/data/claude/local", S_IFDIR | 0755, 1000 },
@@ -99,6 +101,14 @@ static void set_elsewhere(PlanFixture *fixture)
 	plan_fixture_configure(fixture, CONFIG_GPU, "1");
 }
 
+static const FakeNode guarded[] = {
+	{ "~/src/project/node_modules", S_IFDIR | 0755, CALLERS },
+	{ "~/src/project/node_modules/.bin", S_IFDIR | 0755, CALLERS },
+	{ "~/src/project/node_modules/inner", S_IFDIR | 0755, CALLERS },
+	{ "~/.local/share/pnpm", S_IFDIR | 0755, CALLERS },
+	{ 0 },
+};
+
 static void set_plain(PlanFixture *fixture)
 {
 }
@@ -151,6 +161,15 @@ static void set_moved(PlanFixture *fixture)
 	plan_fixture_add(fixture, moved);
 }
 
+/* The second directory is writable for every agent; the mount below the first stays in sight. */
+static void set_guarded(PlanFixture *fixture)
+{
+	plan_fixture_add(fixture, guarded);
+	plan_fixture_configure(fixture, CONFIG_ALLOW_WRITE, "~/src/project/node_modules/inner");
+	plan_fixture_set_path(fixture, "~/src/project/node_modules/.bin:~/.local/bin:~/.local/share/pnpm:"
+				       "/usr/local/bin:relative");
+}
+
 /* The home itself given back: the dotfiles stay covered. Only a shell, whose program does not lie there. */
 static void set_home_allowed(PlanFixture *fixture)
 {
@@ -172,6 +191,7 @@ static const struct {
 	{ "ordinary", set_ordinary, false },
 	{ "dotfiles", set_dotfiles, false },
 	{ "elsewhere", set_elsewhere, false },
+	{ "guard", set_guarded, false },
 };
 
 static void print_bytes(FILE *stream, const char *text, size_t size)
@@ -279,7 +299,9 @@ static void check_golden(const char *who, const char *agent, size_t variant)
 	if (plan_fixture_make(&fixture) < 0)
 		fail_msg("%s: %s: %s", path, fixture.error, fixture.problem);
 	assert_true(count_mounts(&fixture.plan) <=
-		    PLAN_MOUNTS_ORDINARY + (variants[variant].set == set_ordinary ? 0 : 10));
+		    PLAN_MOUNTS_ORDINARY + (variants[variant].set == set_ordinary  ? 0u
+					    : variants[variant].set == set_guarded ? 20u
+										   : 10u));
 	check_order(&fixture.plan);
 	text = render(&fixture.plan);
 	if (getenv("PLAN_WRITE")) {

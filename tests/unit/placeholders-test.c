@@ -234,6 +234,236 @@ static void a_record_that_cannot_be_written(void **state)
 	assert_true(exists(f->share, "fish"));
 }
 
+/* ---- files ---- */
+
+typedef struct Bin {
+	char *path;
+	int fd;
+} Bin;
+
+static Bin bin_make(const Fixture *f)
+{
+	Bin bin = { .path = path_of(f->root, "bin") };
+
+	assert_true(mkdir(bin.path, 0755) == 0 || errno == EEXIST);
+	bin.fd = open(bin.path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_return_code(bin.fd, errno);
+	return bin;
+}
+
+static void bin_done(Bin *bin)
+{
+	free(bin->path);
+	close_fdp(&bin->fd);
+}
+
+static void write_file(const Bin *bin, const char *name, const char *text, mode_t mode)
+{
+	_cleanup_close_ int fd = openat(bin->fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_return_code(fd, errno);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_return_code(fchmod(fd, mode), errno);
+}
+
+static void read_text(const Bin *bin, const char *name, char text[static 256])
+{
+	_cleanup_close_ int fd = openat(bin->fd, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	assert_return_code(fd, errno);
+	n = read(fd, text, 255);
+	assert_return_code(n, errno);
+	text[n] = 0;
+}
+
+static void a_file_is_made_and_removed(void **state)
+{
+	const Fixture *f = *state;
+	_cleanup_(bin_done) Bin bin = bin_make(f);
+	Placeholders one = begin_and_make(f), two = begin(f);
+	mode_t mask = umask(0777);
+	char text[256];
+	struct stat st;
+
+	assert_int_equal(placeholders_make_file(&one, bin.fd, bin.path, "claude"), 1);
+	(void)umask(mask);
+	assert_int_equal(placeholders_make_file(&two, bin.fd, bin.path, "claude"), 0);
+	assert_return_code(fstatat(bin.fd, "claude", &st, AT_SYMLINK_NOFOLLOW), errno);
+	assert_int_equal(st.st_mode, S_IFREG | 0444);
+	read_text(&bin, "claude", text);
+	assert_int_equal(text[0], '#');
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+	end(&one, true);
+	assert_true(exists(bin.path, "claude"));
+	end(&two, true);
+	assert_false(exists(bin.path, "claude"));
+	assert_false(exists(f->home, PLACEHOLDERS_STATE "/placeholders"));
+}
+
+static void a_killed_sessions_files_go_at_the_next_start(void **state)
+{
+	const Fixture *f = *state;
+	_cleanup_(bin_done) Bin bin = bin_make(f);
+	Placeholders killed = begin_and_make(f), next;
+
+	assert_int_equal(placeholders_make_file(&killed, bin.fd, bin.path, "claude"), 1);
+	assert_int_equal(placeholders_make_file(&killed, bin.fd, bin.path, "pi"), 1);
+	/* Killed between making and filling it. */
+	assert_int_equal(unlinkat(bin.fd, "pi", 0), 0);
+	write_file(&bin, "pi", "", 0400);
+	end(&killed, false);
+	next = begin(f);
+	assert_false(exists(bin.path, "claude"));
+	assert_false(exists(bin.path, "pi"));
+	assert_false(exists(f->share, "applications"));
+	end(&next, true);
+
+	/* But not while another one lives. */
+	killed = begin_and_make(f);
+	assert_int_equal(placeholders_make_file(&killed, bin.fd, bin.path, "claude"), 1);
+	next = begin(f);
+	assert_true(exists(bin.path, "claude"));
+	assert_true(exists(f->share, "applications"));
+	end(&killed, true);
+	end(&next, true);
+	assert_false(exists(bin.path, "claude"));
+}
+
+/* Neither taken for a placeholder nor removed as one, though the record has its name. */
+static void what_is_not_ours(void **state)
+{
+	enum {
+		PROGRAM,
+		OTHER_TEXT,
+		LONGER,
+		OTHER_MODE,
+		SECOND_NAME,
+		LINK,
+		DANGLING,
+		DIRECTORY,
+		FIFO,
+		EMPTY,
+		KINDS
+	};
+	const Fixture *f = *state;
+	_cleanup_(bin_done) Bin bin = bin_make(f);
+
+	for (int kind = 0; kind < KINDS; kind++) {
+		char text[256], longer[260];
+		struct stat before, after;
+		Placeholders p = begin(f);
+
+		assert_int_equal(placeholders_make_file(&p, bin.fd, bin.path, "claude"), 1);
+		read_text(&bin, "claude", text);
+		(void)snprintf(longer, sizeof(longer), "%s\n", text);
+		assert_return_code(unlinkat(bin.fd, "claude", 0), errno);
+		switch (kind) {
+		case PROGRAM:
+			write_file(&bin, "claude", "#!/bin/sh\n", 0755);
+			break;
+		case OTHER_TEXT:
+			text[3] ^= 1;
+			write_file(&bin, "claude", text, 0444);
+			break;
+		case LONGER:
+			write_file(&bin, "claude", longer, 0444);
+			break;
+		case OTHER_MODE:
+			write_file(&bin, "claude", text, 0555);
+			break;
+		case SECOND_NAME:
+			write_file(&bin, "claude", text, 0444);
+			assert_return_code(linkat(bin.fd, "claude", bin.fd, "second", 0), errno);
+			break;
+		case LINK:
+			write_file(&bin, "second", text, 0444);
+			assert_return_code(symlinkat("second", bin.fd, "claude"), errno);
+			break;
+		case DANGLING:
+			assert_return_code(symlinkat("nowhere", bin.fd, "claude"), errno);
+			break;
+		case DIRECTORY:
+			assert_return_code(mkdirat(bin.fd, "claude", 0755), errno);
+			write_file(&bin, "claude/inside", "", 0644);
+			break;
+		case FIFO:
+			assert_return_code(mkfifoat(bin.fd, "claude", 0444), errno);
+			break;
+		case EMPTY:
+			write_file(&bin, "claude", "", 0644);
+			break;
+		}
+		assert_return_code(fstatat(bin.fd, "claude", &before, AT_SYMLINK_NOFOLLOW), errno);
+		assert_int_equal(placeholders_make_file(&p, bin.fd, bin.path, "claude"), -EEXIST);
+		end(&p, true);
+		assert_return_code(fstatat(bin.fd, "claude", &after, AT_SYMLINK_NOFOLLOW), errno);
+		assert_int_equal(before.st_ino, after.st_ino);
+		assert_int_equal(before.st_mode, after.st_mode);
+		if (kind == DIRECTORY)
+			assert_return_code(unlinkat(bin.fd, "claude/inside", 0), errno);
+		assert_return_code(unlinkat(bin.fd, "claude", kind == DIRECTORY ? AT_REMOVEDIR : 0), errno);
+		(void)unlinkat(bin.fd, "second", 0);
+	}
+}
+
+static void of_another_owner(void **state)
+{
+	const Fixture *f = *state;
+	_cleanup_(bin_done) Bin bin = bin_make(f);
+	Placeholders p = begin(f);
+
+	assert_int_equal(placeholders_make_file(&p, bin.fd, bin.path, "claude"), 1);
+	p.uid++;
+	assert_int_equal(placeholders_make_file(&p, bin.fd, bin.path, "claude"), -EEXIST);
+	p.uid--;
+	end(&p, true);
+	assert_false(exists(bin.path, "claude"));
+}
+
+/* The directory was moved, and a link stands in its place: what the link leads to is not ours to remove from.
+ */
+static void no_file_through_a_link(void **state)
+{
+	const Fixture *f = *state;
+	_cleanup_free_ char *elsewhere = path_of(f->root, "elsewhere");
+	_cleanup_(bin_done) Bin bin = bin_make(f);
+	Placeholders p = begin(f);
+
+	assert_int_equal(placeholders_make_file(&p, bin.fd, bin.path, "claude"), 1);
+	assert_return_code(rename(bin.path, elsewhere), errno);
+	assert_return_code(symlink(elsewhere, bin.path), errno);
+	end(&p, true);
+	assert_true(exists(elsewhere, "claude"));
+}
+
+/* One that is there without being in the record goes with the last session all the same. */
+static void a_stray_one_is_taken_over(void **state)
+{
+	const Fixture *f = *state;
+	_cleanup_(bin_done) Bin bin = bin_make(f);
+	_cleanup_free_ char *record = path_of(f->home, PLACEHOLDERS_STATE "/placeholders");
+	Placeholders p = begin(f);
+
+	assert_int_equal(placeholders_make_file(&p, bin.fd, bin.path, "claude"), 1);
+	assert_return_code(unlink(record), errno);
+	assert_int_equal(placeholders_make_file(&p, bin.fd, bin.path, "claude"), 0);
+	assert_return_code(access(record, F_OK), errno);
+	end(&p, true);
+	assert_false(exists(bin.path, "claude"));
+}
+
+static void a_file_that_cannot_be_made(void **state)
+{
+	const Fixture *f = *state;
+	_cleanup_close_ int fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	Placeholders p = begin(f);
+	int r = placeholders_make_file(&p, fd, "/proc/self", "claude");
+
+	assert_true(r < 0 && r != -EEXIST);
+	end(&p, true);
+}
+
 static void without_a_guard_it_refuses(void **state)
 {
 	const Fixture *f = *state;
@@ -259,6 +489,13 @@ int main(void)
 		TEST(absent_directory_makes_nothing),
 		TEST(nothing_missing_leaves_no_trace),
 		TEST(a_record_that_cannot_be_written),
+		TEST(a_file_is_made_and_removed),
+		TEST(a_killed_sessions_files_go_at_the_next_start),
+		TEST(what_is_not_ours),
+		TEST(of_another_owner),
+		TEST(no_file_through_a_link),
+		TEST(a_stray_one_is_taken_over),
+		TEST(a_file_that_cannot_be_made),
 		TEST(without_a_guard_it_refuses),
 	};
 

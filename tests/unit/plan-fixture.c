@@ -172,6 +172,24 @@ void plan_fixture_setenv(PlanFixture *fixture, const char *variable)
 	assert(strings_append(&fixture->request.environment, variable) == 0);
 }
 
+void plan_fixture_set_path(PlanFixture *fixture, const char *path)
+{
+	_cleanup_free_ char *variable = strdup(path ? "PATH=" : "NO_PATH=");
+
+	for (const char *part = path; part; part = strchr(part, ':') ? strchr(part, ':') + 1 : NULL) {
+		_cleanup_free_ char *text = strndup(part, strcspn(part, ":")), *before = TAKE_PTR(variable);
+
+		assert(asprintf(&variable, "%s%s%s", before, part == path ? "" : ":",
+				plan_fixture_path(fixture, text)) > 0);
+	}
+	for (size_t i = 0; fixture->request.environment[i]; i++)
+		if (starts_with(fixture->request.environment[i], "PATH=")) {
+			free(fixture->request.environment[i]);
+			fixture->request.environment[i] = TAKE_PTR(variable);
+			return;
+		}
+}
+
 void plan_fixture_init(PlanFixture *fixture, const char *who, const char *agent)
 {
 	static const char *const environment[] = {

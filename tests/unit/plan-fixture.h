@@ -33,6 +33,8 @@ void plan_fixture_add(PlanFixture *fixture, const FakeNode *more);
 void plan_fixture_install(PlanFixture *fixture, const char *agent);
 /* One more value of the configuration, from line 7 of its file. */
 void plan_fixture_configure(PlanFixture *fixture, ConfigKey key, const char *text);
+/* The caller's PATH, where "~" at the start of a part is the home; NULL: none. */
+void plan_fixture_set_path(PlanFixture *fixture, const char *path);
 /* "NAME=VALUE", after those that are there. */
 void plan_fixture_setenv(PlanFixture *fixture, const char *variable);
 /* Return: what plan_make() does; twice in a row is fine. */
