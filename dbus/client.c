@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "dbus/client-read.h"
 #include "dbus/errors.h"
 
 #define CLIENT_NO_LIMIT UINT64_MAX /* sd_bus_call(3): 0 would be a default of 25 s */
@@ -14,32 +15,6 @@ static inline void message_unref(sd_bus_message **m)
 }
 
 #define _cleanup_message_ _cleanup_(message_unref)
-
-static void session_done(ClientSession *session)
-{
-	free(session->id);
-	free(session->path);
-	free(session->agent);
-	free(session->user);
-	free(session->workspace);
-	free(session->state);
-}
-
-void client_sessions_done(ClientSessions *sessions)
-{
-	for (size_t i = 0; i < sessions->n; i++)
-		session_done(&sessions->items[i]);
-	free(sessions->items);
-	*sessions = (ClientSessions){ 0 };
-}
-
-void client_table_done(ClientTable *table)
-{
-	for (size_t i = 0; i < table->n_rows * table->n_columns; i++)
-		free(table->cells[i]);
-	free(table->cells);
-	*table = (ClientTable){ 0 };
-}
 
 int client_open(sd_bus **ret, sd_bus_error *reterr)
 {
@@ -65,146 +40,6 @@ int client_open(sd_bus **ret, sd_bus_error *reterr)
 	}
 
 	*ret = bus;
-	return 0;
-}
-
-static int read_string(sd_bus_message *m, char type, char **ret)
-{
-	const char *text;
-	char *copy;
-	int r;
-
-	r = sd_bus_message_read_basic(m, type, &text);
-	if (r <= 0)
-		return r == -ENOMEM ? r : -EBADMSG;
-	copy = strdup(text);
-	if (!copy)
-		return -ENOMEM;
-	*ret = copy;
-	return 0;
-}
-
-static int read_bytes(sd_bus_message *m, char **ret)
-{
-	const void *data;
-	size_t size;
-	char *copy;
-	int r;
-
-	r = sd_bus_message_read_array(m, 'y', &data, &size);
-	if (r < 0)
-		return r == -ENOMEM ? r : -EBADMSG;
-	if (size > 0 && memchr(data, 0, size))
-		return -EBADMSG;
-	copy = malloc(size + 1);
-	if (!copy)
-		return -ENOMEM;
-	if (size > 0)
-		memcpy(copy, data, size);
-	copy[size] = '\0';
-	*ret = copy;
-	return 0;
-}
-
-/* Doubles an array when n reaches a power of two; n counts what is in it. Return: 0 or -ENOMEM. */
-static int grow(void **items, size_t n, size_t item_size)
-{
-	void *larger;
-
-	if (n != 0 && (n & (n - 1)) != 0)
-		return 0;
-	larger = reallocarray(*items, n == 0 ? 1 : n * 2, item_size);
-	if (!larger)
-		return -ENOMEM;
-	*items = larger;
-	return 0;
-}
-
-static int read_session(sd_bus_message *m, ClientSession *session)
-{
-	int r;
-
-	r = read_string(m, 's', &session->id);
-	if (r >= 0)
-		r = read_string(m, 'o', &session->path);
-	if (r >= 0)
-		r = read_string(m, 's', &session->agent);
-	if (r >= 0)
-		r = read_string(m, 's', &session->user);
-	if (r >= 0 && sd_bus_message_read_basic(m, 'u', &session->uid) <= 0)
-		r = -EBADMSG;
-	if (r >= 0)
-		r = read_bytes(m, &session->workspace);
-	if (r >= 0 && sd_bus_message_read_basic(m, 't', &session->started_usec) <= 0)
-		r = -EBADMSG;
-	if (r >= 0)
-		r = read_string(m, 's', &session->state);
-	return r;
-}
-
-int client_read_sessions(sd_bus_message *reply, ClientSessions *ret)
-{
-	_cleanup_(client_sessions_done) ClientSessions sessions = { 0 };
-	int r;
-
-	if (!sd_bus_message_has_signature(reply, "a(sossuayts)"))
-		return -EBADMSG;
-	if (sd_bus_message_enter_container(reply, 'a', "(sossuayts)") <= 0)
-		return -EBADMSG;
-	while ((r = sd_bus_message_enter_container(reply, 'r', "sossuayts")) > 0) {
-		r = grow((void **)&sessions.items, sessions.n, sizeof(*sessions.items));
-		if (r < 0)
-			return r;
-		sessions.items[sessions.n] = (ClientSession){ 0 };
-		r = read_session(reply, &sessions.items[sessions.n++]);
-		if (r < 0)
-			return r;
-		if (sd_bus_message_exit_container(reply) < 0)
-			return -EBADMSG;
-	}
-	if (r < 0)
-		return -EBADMSG;
-
-	*ret = sessions;
-	sessions = (ClientSessions){ 0 };
-	return 0;
-}
-
-int client_read_table(sd_bus_message *reply, size_t n_columns, ClientTable *ret)
-{
-	_cleanup_(client_table_done) ClientTable table = { .n_columns = n_columns };
-	char signature[] = "a(ssssssss)", row[sizeof(signature)];
-	int r;
-
-	assert(n_columns > 0 && n_columns <= 8);
-	memset(row, 's', n_columns);
-	row[n_columns] = '\0';
-	signature[2 + n_columns] = ')';
-	signature[3 + n_columns] = '\0';
-
-	if (!sd_bus_message_has_signature(reply, signature))
-		return -EBADMSG;
-	if (sd_bus_message_enter_container(reply, 'a', signature + 1) <= 0)
-		return -EBADMSG;
-	while ((r = sd_bus_message_enter_container(reply, 'r', row)) > 0) {
-		r = grow((void **)&table.cells, table.n_rows, n_columns * sizeof(*table.cells));
-		if (r < 0)
-			return r;
-		memset(table.cells + table.n_rows * n_columns, 0, n_columns * sizeof(*table.cells));
-		table.n_rows++;
-		for (size_t i = 0; i < n_columns; i++) {
-			r = read_string(reply, 's', &table.cells[(table.n_rows - 1) * n_columns + i]);
-			if (r < 0)
-				return r;
-		}
-		if (sd_bus_message_exit_container(reply) < 0)
-			return -EBADMSG;
-	}
-	if (r < 0)
-		return -EBADMSG;
-
-	*ret = table;
-	table = (ClientTable){ 0 };
 	return 0;
 }
 
@@ -285,7 +120,7 @@ int client_get_property(sd_bus *bus, const char *property, char **ret, sd_bus_er
 		return r;
 	if (sd_bus_message_enter_container(reply, 'v', "s") <= 0)
 		return sd_bus_error_set_errno(reterr, -EBADMSG);
-	r = read_string(reply, 's', ret);
+	r = client_read_string(reply, 's', ret);
 	return r < 0 ? sd_bus_error_set_errno(reterr, r) : 0;
 }
 

@@ -39,6 +39,7 @@ typedef struct ClientTable {
 	char **cells;
 } ClientTable;
 
+void client_session_done(ClientSession *session);
 void client_sessions_done(ClientSessions *sessions);
 void client_table_done(ClientTable *table);
 
@@ -51,6 +52,11 @@ int client_open(sd_bus **ret, sd_bus_error *reterr);
 /* Replies. Return: 0; -EBADMSG for a reply of other types or with a NUL in its bytes; -ENOMEM. */
 int client_read_sessions(sd_bus_message *reply, ClientSessions *ret);
 int client_read_table(sd_bus_message *reply, size_t n_columns, ClientTable *ret);
+/*
+ * An array of structs of these types, wherever it stands in a message: "ayssss". Types are s, o, ay (bytes),
+ * t, u, q; numbers become decimal digits.
+ */
+int client_read_rows(sd_bus_message *m, const char *row, ClientTable *ret);
 
 /*
  * Calls of the manager. bus is from client_open(). interactive: a person is there to answer polkit's dialog.

@@ -46,6 +46,20 @@
 #define CS_PROPERTY_VERSION "Version"
 #define CS_PROPERTY_CONFIG_ERROR "ConfigError"
 
+/* Properties of a session */
+#define SESSION_PROPERTY_ID "Id"
+#define SESSION_PROPERTY_AGENT "Agent"
+#define SESSION_PROPERTY_USER "User"
+#define SESSION_PROPERTY_UID "Uid"
+#define SESSION_PROPERTY_WORKSPACE "Workspace"
+#define SESSION_PROPERTY_STARTED "Started"
+#define SESSION_PROPERTY_STATE "State"
+#define SESSION_PROPERTY_LEADER "Leader"
+#define SESSION_PROPERTY_JAILED "Jailed"
+#define SESSION_PROPERTY_WARNINGS "Warnings"
+#define SESSION_PROPERTY_POSTURE "Posture"
+#define SESSION_PROPERTY_EXIT_STATUS "ExitStatus"
+
 /* Errors: one for each way to refuse. dbus/errors.c gives each its fallback sentence. */
 #define CS_ERROR_PREFIX "org.claudesandbox1.Error."
 #define CS_ERROR_NOT_AUTHORIZED CS_ERROR_PREFIX "NotAuthorized"

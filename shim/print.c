@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <sys/ioctl.h>
 
 #include "shim/text.h"
@@ -48,7 +47,7 @@ PrintStyle print_style(FILE *stream)
 	return style;
 }
 
-static int stream_result(FILE *stream)
+int print_result(FILE *stream)
 {
 	errno = 0;
 	if (fflush(stream) == 0 && !ferror(stream))
@@ -63,6 +62,25 @@ static const char *state_colour(const char *state)
 	if (streq(state, "stopped") || streq(state, "offline"))
 		return SGR_NOTE;
 	return SGR_FAINT;
+}
+
+/* What an agent can change or reach stands out, what it cannot steps back. */
+static const char *reach_colour(const char *reach)
+{
+	if (streq(reach, "rw") || streq(reach, "allow"))
+		return SGR_NOTE;
+	if (streq(reach, "masked") || streq(reach, "private") || streq(reach, "deny"))
+		return SGR_FAINT;
+	return NULL;
+}
+
+static const char *cell_colour(PrintKind kind, const char *text, const PrintStyle *style)
+{
+	if (!style->colour)
+		return NULL;
+	if (kind == PRINT_STATE)
+		return state_colour(text);
+	return kind == PRINT_REACH ? reach_colour(text) : NULL;
 }
 
 /* The escaped cells of a table and the width of each column, headings included. */
@@ -169,7 +187,7 @@ int print_table(FILE *stream, const PrintTable *table, const PrintStyle *style, 
 
 	if (table->n_rows == 0) {
 		fprintf(stream, "%s\n", empty);
-		return stream_result(stream);
+		return print_result(stream);
 	}
 	r = layout_make(table, style, &layout);
 	if (r < 0)
@@ -191,123 +209,37 @@ int print_table(FILE *stream, const PrintTable *table, const PrintStyle *style, 
 
 		if (column->title)
 			line_put(&line, layout.texts[i], layout.widths[c], column->kind == PRINT_NUMBER,
-				 style->colour && column->kind == PRINT_STATE ? state_colour(layout.texts[i])
-									      : NULL);
+				 cell_colour(column->kind, layout.texts[i], style));
 		if (c == table->n_columns - 1)
 			line_end(&line);
 	}
-	return stream_result(stream);
+	return print_result(stream);
 }
 
-static inline void json_put(json_object **object)
+int print_fields(FILE *stream, const PrintTable *table, const PrintStyle *style)
 {
-	json_object_put(*object);
-}
-
-#define _cleanup_json_ _cleanup_(json_put)
-
-static json_object *cell_to_json(const PrintColumn *column, const char *cell)
-{
-	_cleanup_free_ char *text = NULL;
-
-	if (column->kind == PRINT_NUMBER)
-		return json_object_new_uint64(strtoull(cell, NULL, 10));
-	text = text_repair(cell);
-	return text ? json_object_new_string(text) : NULL;
-}
-
-static int row_to_json(const PrintTable *table, size_t row, json_object **ret)
-{
-	_cleanup_json_ json_object *object = json_object_new_object();
-
-	if (!object)
-		return -ENOMEM;
-	for (size_t c = 0; c < table->n_columns; c++) {
-		const char *cell = table->cells[row * table->n_columns + c];
-		json_object *value;
-
-		if (!table->columns[c].key)
-			continue;
-		value = cell ? cell_to_json(&table->columns[c], cell) : NULL;
-		if (cell && !value)
-			return -ENOMEM;
-		if (json_object_object_add(object, table->columns[c].key, value) < 0) {
-			json_object_put(value);
-			return -ENOMEM;
-		}
-	}
-
-	*ret = TAKE_PTR(object);
-	return 0;
-}
-
-/*
- * json-c leaves everything above U+001F as it is. In JSON text such characters stand in strings only, where
- * \uXXXX means the same (RFC 8259, 7): so those that do not show, or all that are not ASCII, are written that
- * way.
- */
-static int put_json(FILE *stream, json_object *object, const PrintStyle *style)
-{
-	const char *text = json_object_to_json_string_ext(
-		object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
-	size_t size = text ? strlen(text) : 0;
-
-	if (!text)
-		return -ENOMEM;
-	while (size > 0) {
-		uint32_t character = 0;
-		size_t n = text_decode(text, size, &character);
-
-		assert(n > 0); /* text_repair() */
-		if (character == '\n' || (character < 0x7f) || (style->utf8 && text_shows(character)))
-			fwrite(text, 1, n, stream);
-		else if (character < 0x10000)
-			fprintf(stream, "\\u%04" PRIx32, character);
-		else
-			fprintf(stream, "\\u%04" PRIx32 "\\u%04" PRIx32,
-				0xd800 + ((character - 0x10000) >> 10),
-				0xdc00 + ((character - 0x10000) & 0x3ff));
-		text += n;
-		size -= n;
-	}
-	putc('\n', stream);
-	return stream_result(stream);
-}
-
-int print_json(FILE *stream, const PrintTable *table, const PrintStyle *style)
-{
-	_cleanup_json_ json_object *array = NULL;
-
-	if (table->n_rows == 0) {
-		fputs("[]\n", stream); /* json-c would put a line break inside */
-		return stream_result(stream);
-	}
-	array = json_object_new_array();
-	if (!array)
-		return -ENOMEM;
-	for (size_t i = 0; i < table->n_rows; i++) {
-		json_object *row = NULL;
-		int r;
-
-		r = row_to_json(table, i, &row);
-		if (r < 0)
-			return r;
-		if (json_object_array_add(array, row) < 0) {
-			json_object_put(row);
-			return -ENOMEM;
-		}
-	}
-	return put_json(stream, array, style);
-}
-
-int print_json_object(FILE *stream, const PrintTable *table, const PrintStyle *style)
-{
-	_cleanup_json_ json_object *object = NULL;
-	int r;
+	size_t width = 0;
 
 	assert(table->n_rows > 0);
-	r = row_to_json(table, 0, &object);
-	return r < 0 ? r : put_json(stream, object, style);
+	for (size_t c = 0; c < table->n_columns; c++)
+		if (table->columns[c].title && table->cells[c])
+			width = MAX_OF(width, strlen(table->columns[c].title));
+	for (size_t c = 0; c < table->n_columns; c++) {
+		const PrintColumn *column = &table->columns[c];
+		_cleanup_free_ char *text = NULL;
+		const char *colour;
+
+		if (!column->title || !table->cells[c])
+			continue;
+		text = text_escape(table->cells[c], style->utf8);
+		if (!text)
+			return -ENOMEM;
+		colour = cell_colour(column->kind, text, style);
+		fprintf(stream, "%s%-*s%s%*s%s%s%s\n", style->colour ? SGR_HEADING : "", (int)width,
+			column->title, style->colour ? SGR_RESET : "", COLUMN_GAP, "", colour ? colour : "",
+			text, colour ? SGR_RESET : "");
+	}
+	return print_result(stream);
 }
 
 char *print_duration(uint64_t usec)

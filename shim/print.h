@@ -19,6 +19,8 @@ typedef struct PrintStyle {
 typedef enum PrintKind {
 	PRINT_TEXT,
 	PRINT_STATE,  /* a session's State, coloured by meaning */
+	PRINT_REACH,  /* a mode or a verdict, likewise */
+	PRINT_FLAG,   /* "true" or "false": a boolean in JSON */
 	PRINT_NUMBER, /* decimal digits: a number in JSON, to the right in lines */
 	PRINT_KIND_MAX,
 } PrintKind;
@@ -50,9 +52,25 @@ PrintStyle print_style(FILE *stream);
  */
 int print_table(FILE *stream, const PrintTable *table, const PrintStyle *style, const char *empty);
 
+/* Lines: a title and its cell, of row 0; a column without a cell is left out. Return as print_table(). */
+int print_fields(FILE *stream, const PrintTable *table, const PrintStyle *style);
+
 /* JSON: an array with one object for each row, or only the object of row 0. Return as print_table(). */
 int print_json(FILE *stream, const PrintTable *table, const PrintStyle *style);
 int print_json_object(FILE *stream, const PrintTable *table, const PrintStyle *style);
+
+/* An array below a key: of objects, or of texts where the table has a single column without a key. */
+typedef struct PrintPart {
+	const char *key;
+	const PrintTable *table; /* NULL: null, for what is not known */
+} PrintPart;
+
+/* JSON: the object of row 0, with the parts behind its own keys. */
+int print_json_document(FILE *stream, const PrintTable *table, const PrintPart *parts, size_t n_parts,
+			const PrintStyle *style);
+
+/* Flush. Return: 0 or the error of the stream. */
+int print_result(FILE *stream);
 
 /* A duration for people: "42s", "5m", "3h 07m", "2d 04h". Return: a string to be freed, or NULL without
  * memory. */

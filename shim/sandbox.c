@@ -2,116 +2,16 @@
 #include "shim/sandbox.h"
 
 #include "dbus/names.h"
-#include "shim/verbs.h"
-
-static const char *const install_options[] = { "--list", "--remove", NULL };
-
-static const SandboxVerb verbs[] = {
-	{
-		.name = "shell",
-		.synopsis = "[ARGUMENT...]",
-		.summary = "look around in a jail made for this directory",
-		.details =
-			"Starts bash as an agent would be started: the same mounts, variables and network.\n"
-			"Everything behind 'shell' goes to bash; its exit status is the command's.\n",
-		.passes_on = true,
-		.run = verb_shell,
-	},
-	{
-		.name = "sessions",
-		.synopsis = "[--json]",
-		.summary = "list the sessions that you may see",
-		.details = "Your own sessions; everybody's for root.\n",
-		.has_json = true,
-		.run = verb_sessions,
-	},
-	{
-		.name = "stop",
-		.synopsis = "[--json] ID",
-		.summary = "end a session",
-		.details = "ID is a session's id or its beginning, where only one session begins so.\n"
-			   "The agent is hung up on as if its terminal closed, and killed if it stays;\n"
-			   "the command returns when nothing of it runs. Another user's session, by its\n"
-			   "whole id, takes an administrator's password.\n",
-		.argument = "ID",
-		.takes_argument = true,
-		.has_json = true,
-		.run = verb_stop,
-	},
-	{
-		.name = "allow-ip",
-		.synopsis = "[--json] [list]",
-		.summary = "list the internal addresses that sessions may reach",
-		.details = "Each with its comment and with where it is set.\n",
-		.takes_argument = true,
-		.has_json = true,
-		.run = verb_allow_ip,
-	},
-	{
-		.name = "policy",
-		.synopsis = "[--json]",
-		.summary = "show every setting, its value and where it comes from",
-		.details = "Exits with 1 when the configuration has an error: no session starts until it is "
-			   "mended.\n",
-		.has_json = true,
-		.run = verb_policy,
-	},
-	{
-		.name = "install",
-		.synopsis = "[--json] AGENT [VERSION] | --list | --remove AGENT",
-		.summary = "install an agent for every user, from npm's registry",
-		.details = "AGENT is claude, codex or pi; VERSION a version or a tag of the registry, else "
-			   "latest.\n"
-			   "Needs root and npm. No script of a package is run and every archive is checked\n"
-			   "against its digest; running sessions keep the version that they have.\n"
-			   "--list shows what is installed, for everybody and for yourself.\n"
-			   "--remove takes away what was installed for everybody.\n",
-		.takes_argument = true,
-		.takes_second = true,
-		.options = install_options,
-		.has_json = true,
-		.run = verb_install,
-	},
-	{
-		.name = "version",
-		.synopsis = "[--json]",
-		.summary = "show the versions of this command and of the service",
-		.details = "Exits with 1 when the service does not answer or has another version.\n",
-		.has_json = true,
-		.run = verb_version,
-	},
-	{
-		.name = "help",
-		.synopsis = "[VERB]",
-		.summary = "show this help, or that of one verb",
-		.details = "",
-		.takes_argument = true,
-		.run = verb_help,
-	},
-};
-
-const SandboxVerb *sandbox_verb_at(size_t index)
-{
-	return index < ELEMENTSOF(verbs) ? &verbs[index] : NULL;
-}
-
-const SandboxVerb *sandbox_verb_find(const char *name)
-{
-	for (size_t i = 0; i < ELEMENTSOF(verbs); i++) {
-		if (streq(verbs[i].name, name))
-			return &verbs[i];
-	}
-	return NULL;
-}
 
 static int refuse_verb(const char *name, char **ret_problem)
 {
 	_cleanup_free_ char *names = NULL;
 
-	for (size_t i = 0; i < ELEMENTSOF(verbs); i++) {
+	for (size_t i = 0; sandbox_verb_at(i); i++) {
 		char *longer;
 
-		if (asprintf(&longer, "%s%s%s", names ? names : "", names ? ", " : "", verbs[i].name) < 0)
+		if (asprintf(&longer, "%s%s%s", names ? names : "", names ? ", " : "",
+			     sandbox_verb_at(i)->name) < 0)
 			return -ENOMEM;
 		free(names);
 		names = longer;
@@ -128,8 +28,29 @@ static bool has_option(const SandboxVerb *verb, const char *option)
 	return false;
 }
 
-static int parse_option(const char *option, SandboxCall *call, char **ret_problem)
+/* "--name VALUE" or "--name=VALUE". Return: 1 when next was taken; 0; -ENOENT for another option. */
+static int parse_value(const char *option, const char *next, SandboxCall *call, char **ret_problem)
 {
+	const char *name = call->verb ? call->verb->value_option : NULL;
+	const char *rest = name ? starts_with(option, name) : NULL;
+
+	if (!rest || (*rest != '\0' && *rest != '='))
+		return -ENOENT;
+	call->value = *rest == '=' ? rest + 1 : next;
+	if (!call->value || !*call->value)
+		return refuse(ret_problem, -EINVAL, "'%s' needs a value; usage: claude-sandbox %s %s", name,
+			      call->verb->name, call->verb->synopsis);
+	return *rest == '\0';
+}
+
+/* Return: 1 when next was taken as well; 0; a negative errno. */
+static int parse_option(const char *option, const char *next, SandboxCall *call, char **ret_problem)
+{
+	int r;
+
+	r = parse_value(option, next, call, ret_problem);
+	if (r != -ENOENT)
+		return r;
 	if (has_option(call->verb, option)) {
 		if (call->option && !streq(call->option, option))
 			return refuse(ret_problem, -EINVAL, "%s and %s exclude each other", call->option,
@@ -186,9 +107,10 @@ int sandbox_parse(int argc, char *const *argv, SandboxCall *ret, char **ret_prob
 		if (options && streq(argv[i], "--")) {
 			options = false;
 		} else if (options && argv[i][0] == '-' && argv[i][1] != '\0') {
-			r = parse_option(argv[i], &call, ret_problem);
+			r = parse_option(argv[i], argv[i + 1], &call, ret_problem);
 			if (r < 0)
 				return r;
+			i += r;
 		} else if (!call.verb) {
 			call.verb = sandbox_verb_find(argv[i]);
 			if (!call.verb)
@@ -226,13 +148,12 @@ void sandbox_help(FILE *out, const SandboxVerb *verb)
 	      "Sessions of coding agents in their jails. To start one, type the agent's name: claude.\n\n"
 	      "Verbs:\n",
 	      out);
-	for (size_t i = 0; i < ELEMENTSOF(verbs); i++) {
-		int width =
-			fprintf(out, "  %s %s", verbs[i].name, verbs[i].passes_on ? verbs[i].synopsis : "");
+	for (size_t i = 0; (verb = sandbox_verb_at(i)); i++) {
+		int width = fprintf(out, "  %s %s", verb->name, verb->passes_on ? verb->synopsis : "");
 
-		if (verbs[i].argument)
-			width += fprintf(out, "%s", verbs[i].argument);
-		fprintf(out, "%*s%s\n", 26 - width, "", verbs[i].summary);
+		if (verb->argument)
+			width += fprintf(out, "%s", verb->argument);
+		fprintf(out, "%*s%s\n", 26 - width, "", verb->summary);
 	}
 	fputs("\nOptions:\n"
 	      "  --json                  write JSON instead of lines\n"
@@ -241,6 +162,30 @@ void sandbox_help(FILE *out, const SandboxVerb *verb)
 	      "Exit status: 0 fine, 1 something is wrong, 2 usage, 125 could not run.\n"
 	      "See claude-sandbox(1), claude-sandbox.conf(5).\n",
 	      out);
+}
+
+int sandbox_read_link(const char *path, char **ret)
+{
+	_cleanup_free_ char *target = NULL;
+
+	/* A link may be longer the next time: try again with more room. */
+	for (size_t size = 256; size <= 65536; size *= 2) {
+		ssize_t n;
+
+		free(target);
+		target = malloc(size);
+		if (!target)
+			return -ENOMEM;
+		n = readlink(path, target, size);
+		if (n < 0)
+			return -errno;
+		if ((size_t)n < size) {
+			target[n] = '\0';
+			*ret = TAKE_PTR(target);
+			return 0;
+		}
+	}
+	return -ENAMETOOLONG;
 }
 
 int sandbox_run(int argc, char *const *argv, const SandboxContext *context)

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The command `claude-sandbox`: what is on its command line, what its verbs are, what they exit with. What
- * they do is in verbs.c. Everything that it touches comes by the context, so that tests stand where the bus
- * and the terminal are.
+ * The command `claude-sandbox`: what is on its command line, what its verbs are (verb-table.c), what they
+ * exit with. What they do is in verbs.c and verb-*.c. Everything that it touches comes by the context, so
+ * that tests stand where the bus and the terminal are.
  */
 
 #include <systemd/sd-bus.h>
@@ -18,6 +18,9 @@ typedef struct SandboxContext {
 	bool interactive;  /* a person is at the terminal and can answer a dialog */
 	uint64_t now_usec; /* CLOCK_REALTIME */
 	char *const *environment;
+	const char *directory; /* the current one, absolute; NULL: it cannot be told */
+	/* sandbox_read_link() */
+	int (*read_link)(const char *path, char **ret);
 	/* client_open() */
 	int (*open)(sd_bus **ret, sd_bus_error *reterr);
 	/* handoff_exec(): returns only with a negative errno */
@@ -33,6 +36,7 @@ typedef struct SandboxCall {
 	const char *option;     /* the one of the verb's own options that was given, or NULL */
 	const char *argument;   /* the verb's argument, or NULL */
 	const char *second;     /* its second one, or NULL */
+	const char *value;      /* of the verb's option that takes one, or NULL */
 	char *const *arguments; /* shell: everything behind it */
 } SandboxCall;
 
@@ -45,6 +49,7 @@ struct SandboxVerb {
 	bool takes_argument, takes_second;
 	const char *const
 		*options; /* its own, behind its name, of which one may be given; NULL, or ends with NULL */
+	const char *value_option; /* its own, behind its name, with a value; or NULL */
 	bool has_json;
 	bool passes_on; /* everything behind it belongs to another program */
 	/* Return: an exit status. */
@@ -63,6 +68,9 @@ int sandbox_parse(int argc, char *const *argv, SandboxCall *ret, char **ret_prob
 
 /* Help, as it is written to out: of one verb, or of the command (verb NULL). */
 void sandbox_help(FILE *out, const SandboxVerb *verb);
+
+/* readlink(2). Return: 0 with *ret; -EINVAL for what is no link; another negative errno. */
+int sandbox_read_link(const char *path, char **ret);
 
 /* The whole command. Return: the exit status: 0, or one of CS_EXIT_. */
 int sandbox_run(int argc, char *const *argv, const SandboxContext *context);

@@ -7,38 +7,7 @@
 #include "dbus/names.h"
 #include "shim/handoff.h"
 #include "shim/text.h"
-
-static inline void bus_close(sd_bus **bus)
-{
-	sd_bus_flush_close_unref(*bus);
-}
-
-#define _cleanup_bus_ _cleanup_(bus_close)
-#define _cleanup_error_ _cleanup_(sd_bus_error_free)
-
-static int complain(const SandboxContext *context, int error, const sd_bus_error *e)
-{
-	_cleanup_free_ char *sentence = client_sentence(error, e);
-
-	print_complaint(context->err, sentence);
-	return CS_EXIT_REFUSED;
-}
-
-static int complain_memory(const SandboxContext *context)
-{
-	print_complaint(context->err, NULL);
-	return CS_EXIT_REFUSED;
-}
-
-/* An error of the stream is found by sandbox_run(), which looks at every verb's output. */
-static int show(const SandboxCall *call, const SandboxContext *context, const PrintTable *table,
-		const char *empty)
-{
-	int r = call->json ? print_json(context->out, table, &context->style)
-			   : print_table(context->out, table, &context->style, empty);
-
-	return r == -ENOMEM ? complain_memory(context) : 0;
-}
+#include "shim/verb.h"
 
 int verb_shell(const SandboxCall *call, const SandboxContext *context)
 {
@@ -129,57 +98,34 @@ int verb_sessions(const SandboxCall *call, const SandboxContext *context)
 	if (r >= 0)
 		r = client_list_sessions(bus, &sessions, &error);
 	if (r < 0)
-		return complain(context, r, &error);
+		return verb_complain(context, r, &error);
 	if (session_rows_make(&sessions, context->now_usec, &rows) < 0)
-		return complain_memory(context);
-	return show(call, context, &(PrintTable){ session_columns, SESSION_COLUMNS, sessions.n, rows.cells },
-		    "no sessions");
+		return verb_complain_memory(context);
+	return verb_show_table(call, context,
+			       &(PrintTable){ session_columns, SESSION_COLUMNS, sessions.n, rows.cells },
+			       "no sessions");
 }
 
 int verb_stop(const SandboxCall *call, const SandboxContext *context)
 {
 	static const PrintColumn columns[] = { { "ID", "id", PRINT_TEXT, false } };
-	_cleanup_(client_sessions_done) ClientSessions sessions = { 0 };
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_bus_ sd_bus *bus = NULL;
-	_cleanup_free_ char *problem = NULL;
-	const char *id = call->argument;
+	_cleanup_free_ char *id = NULL;
+	const char *cell;
 	int r;
 
-	if (!client_id_is_prefix(id)) {
-		(void)refuse(&problem, 0, "'%s' is no session's id; 'claude-sandbox sessions' lists them",
-			     id);
-		print_complaint(context->err, problem);
-		return CS_EXIT_USAGE;
-	}
-	r = context->open(&bus, &error);
-	/* A whole id goes to the service as it is: it may name a session that only an administrator may see.
-	 */
-	if (r >= 0 && strlen(id) < CS_ID_LENGTH) {
-		r = client_list_sessions(bus, &sessions, &error);
-		if (r >= 0) {
-			r = client_find_session(&sessions, id, &id);
-			if (r < 0)
-				(void)refuse(&problem, 0, "%s that you may see begins with '%s'; %s",
-					     r == -ENOENT ? "no session" : "more than one session",
-					     call->argument, "'claude-sandbox sessions' lists them");
-		}
-		if (problem) {
-			print_complaint(context->err, problem);
-			return CS_EXIT_FOUND;
-		}
-	}
-	if (r >= 0)
-		r = client_stop_session(bus, id, context->interactive, &error);
-	if (r < 0) {
-		(void)complain(context, r, &error);
-		return sd_bus_error_has_name(&error, CS_ERROR_NO_SUCH_SESSION) ? CS_EXIT_FOUND
-									       : CS_EXIT_REFUSED;
-	}
+	r = verb_find_session(context, call->argument, &bus, &id);
+	if (r != 0)
+		return r;
+	r = client_stop_session(bus, id, context->interactive, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
 	if (call->json) {
-		r = print_json_object(context->out, &(PrintTable){ columns, ELEMENTSOF(columns), 1, &id },
+		cell = id;
+		r = print_json_object(context->out, &(PrintTable){ columns, ELEMENTSOF(columns), 1, &cell },
 				      &context->style);
-		return r == -ENOMEM ? complain_memory(context) : 0;
+		return r == -ENOMEM ? verb_complain_memory(context) : 0;
 	}
 	fprintf(context->out, "stopped %s\n", id);
 	return 0;
@@ -188,8 +134,9 @@ int verb_stop(const SandboxCall *call, const SandboxContext *context)
 static int show_three(const SandboxCall *call, const SandboxContext *context,
 		      const PrintColumn columns[static 3], const ClientTable *table, const char *empty)
 {
-	return show(call, context,
-		    &(PrintTable){ columns, 3, table->n_rows, (const char *const *)table->cells }, empty);
+	return verb_show_table(call, context,
+			       &(PrintTable){ columns, 3, table->n_rows, (const char *const *)table->cells },
+			       empty);
 }
 
 int verb_allow_ip(const SandboxCall *call, const SandboxContext *context)
@@ -214,7 +161,7 @@ int verb_allow_ip(const SandboxCall *call, const SandboxContext *context)
 	if (r >= 0)
 		r = client_list_allow_ip(bus, &addresses, &error);
 	if (r < 0)
-		return complain(context, r, &error);
+		return verb_complain(context, r, &error);
 	return show_three(call, context, columns, &addresses, "no internal address is allowed");
 }
 
@@ -235,14 +182,14 @@ int verb_policy(const SandboxCall *call, const SandboxContext *context)
 	if (r >= 0)
 		r = client_get_property(bus, CS_PROPERTY_CONFIG_ERROR, &config_error, &error);
 	if (r < 0)
-		return complain(context, r, &error);
+		return verb_complain(context, r, &error);
 	if (*config_error) {
 		print_complaint(context->err, config_error);
 		return CS_EXIT_FOUND;
 	}
 	r = client_get_policy(bus, &policy, &error);
 	if (r < 0)
-		return complain(context, r, &error);
+		return verb_complain(context, r, &error);
 	return show_three(call, context, columns, &policy, "no settings");
 }
 
@@ -265,7 +212,7 @@ int verb_version(const SandboxCall *call, const SandboxContext *context)
 	if (call->json) {
 		if (print_json_object(context->out, &(PrintTable){ columns, ELEMENTSOF(columns), 1, cells },
 				      &context->style) == -ENOMEM)
-			return complain_memory(context);
+			return verb_complain_memory(context);
 	} else {
 		fprintf(context->out, "claude-sandbox %s\n", CS_VERSION);
 		shown = service ? text_escape(service, context->style.utf8) : NULL;
@@ -273,7 +220,7 @@ int verb_version(const SandboxCall *call, const SandboxContext *context)
 			fprintf(context->out, "service %s\n", shown);
 	}
 	if (r < 0) {
-		(void)complain(context, r, &error);
+		(void)verb_complain(context, r, &error);
 		return CS_EXIT_FOUND;
 	}
 	if (!streq(service, CS_VERSION)) {

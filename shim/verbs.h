@@ -6,6 +6,10 @@
 /* What each verb does. Return: an exit status. */
 int verb_shell(const SandboxCall *call, const SandboxContext *context);
 int verb_sessions(const SandboxCall *call, const SandboxContext *context);
+int verb_show(const SandboxCall *call, const SandboxContext *context);
+int verb_exposure(const SandboxCall *call, const SandboxContext *context);
+int verb_routes(const SandboxCall *call, const SandboxContext *context);
+int verb_why(const SandboxCall *call, const SandboxContext *context);
 int verb_stop(const SandboxCall *call, const SandboxContext *context);
 int verb_allow_ip(const SandboxCall *call, const SandboxContext *context);
 int verb_policy(const SandboxCall *call, const SandboxContext *context);

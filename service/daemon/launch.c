@@ -197,11 +197,10 @@ static int check_sessions(const Launch *launch, sd_bus_error *reterr)
 		n += !l->session && l != launch && l->client->uid == launch->client->uid;
 	if (n < most)
 		return 0;
-	sd_bus_error_setf(
-		reterr, CS_ERROR_LIMITS_EXCEEDED,
-		"You have %zu sessions, and max-sessions in %s allows %llu; end one ('claude-sandbox "
-		"sessions' lists them).",
-		n, CS_CONFIG_PATH, (unsigned long long)most);
+	sd_bus_error_setf(reterr, CS_ERROR_LIMITS_EXCEEDED,
+			  "You have %zu %s, and max-sessions in %s allows %llu; end one ('claude-sandbox "
+			  "sessions' lists them).",
+			  n, n == 1 ? "session" : "sessions", CS_CONFIG_PATH, (unsigned long long)most);
 	return -EBUSY;
 }
 

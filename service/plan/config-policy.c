@@ -79,6 +79,23 @@ char **config_deny_groups(const Config *config)
 /* A default that this version does not apply must not be read as one that holds. */
 #define WITHOUT_EFFECT FROM_DEFAULT ", without effect in this version"
 
+/* A size as a person writes it: with the largest suffix that leaves a whole number. */
+static char *show_size(const char *text)
+{
+	static const char suffixes[] = "KMG";
+	unsigned long long size = strtoull(text, NULL, 10);
+	size_t n = 0;
+	char *shown;
+
+	while (n < strlen(suffixes) && size != 0 && size % 1024 == 0) {
+		size /= 1024;
+		n++;
+	}
+	if (asprintf(&shown, "%llu%.1s", size, n > 0 ? &suffixes[n - 1] : "") < 0)
+		return NULL;
+	return shown;
+}
+
 void config_policy(const Config *config, ConfigPolicyFunction function, void *userdata)
 {
 	for (int k = 0; k < CONFIG_KEY_MAX; k++) {
@@ -87,7 +104,8 @@ void config_policy(const Config *config, ConfigPolicyFunction function, void *us
 		size_t index = 0;
 
 		while ((value = config_next(config, key, &index))) {
-			_cleanup_free_ char *shown = config_display(value->text);
+			_cleanup_free_ char *shown = key == CONFIG_MEMORY_MAX ? show_size(value->text)
+									      : config_display(value->text);
 
 			function(userdata, config_key_name(key), shown ?: "?", value->origin);
 		}

@@ -10,7 +10,7 @@ _claude_sandbox_ids()
 _claude_sandbox()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} verb='' i
-	local verbs='shell sessions stop allow-ip policy install version help'
+	local verbs='shell sessions show exposure routes why stop allow-ip policy install version help'
 
 	COMPREPLY=()
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -37,11 +37,20 @@ _claude_sandbox()
 	sessions | policy | version)
 		mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
 		;;
-	stop)
+	show | exposure | routes | stop)
 		if [[ $word == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word")
+		fi
+		;;
+	why)
+		if [[ ${COMP_WORDS[COMP_CWORD - 1]} == --session ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word")
+		elif [[ $word == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W '--session --json --help' -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		fi
 		;;
 	install)

@@ -98,6 +98,29 @@ static void test_policy(void **state)
 	free(policy.text);
 }
 
+/* A size is shown as it would be written, whatever it is kept as. */
+static void test_sizes(void **state)
+{
+	static const struct {
+		const char *written, *shown;
+	} rows[] = {
+		{ "8G", "8G" }, { "8388608K", "8G" }, { "1536M", "1536M" },
+		{ "1", "1" },   { "1025", "1025" },   { "8589934591G", "8589934591G" },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		_cleanup_free_ char *line = NULL, *wanted = NULL;
+		Policy policy = { 0 };
+
+		assert_true(asprintf(&line, "memory-max = %s", rows[i].written) > 0);
+		assert_true(asprintf(&wanted, "memory-max=%s (" AT(1) ")", rows[i].shown) > 0);
+		_cleanup_(config_done) Config config = parsed(line);
+		config_policy(&config, policy_row, &policy);
+		assert_non_null(strstr(policy.text, wanted));
+		free(policy.text);
+	}
+}
+
 static void test_codec(void **state)
 {
 	_cleanup_(config_done) Config config =
@@ -161,9 +184,8 @@ static void test_codec_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_effects),
-		cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_codec),
+		cmocka_unit_test(test_effects),      cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_sizes),        cmocka_unit_test(test_codec),
 		cmocka_unit_test(test_codec_bounds),
 	};
 

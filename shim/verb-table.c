@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/sandbox.h"
+#include "shim/verbs.h"
+
+#define WHICH                                                                                  \
+	"ID is a session's id or its\nbeginning; without it the only session, or that of the " \
+	"current directory.\n"
+
+static const char *const install_options[] = { "--list", "--remove", NULL };
+
+static const SandboxVerb verbs[] = {
+	{
+		.name = "shell",
+		.synopsis = "[ARGUMENT...]",
+		.summary = "look around in a jail made for this directory",
+		.details =
+			"Starts bash as an agent would be started: the same mounts, variables and network.\n"
+			"Everything behind 'shell' goes to bash; its exit status is the command's.\n",
+		.passes_on = true,
+		.run = verb_shell,
+	},
+	{
+		.name = "sessions",
+		.synopsis = "[--json]",
+		.summary = "list the sessions that you may see",
+		.details = "Your own sessions; everybody's for root.\n",
+		.has_json = true,
+		.run = verb_sessions,
+	},
+	{
+		.name = "show",
+		.synopsis = "[--json] [ID]",
+		.summary = "show what one session is and how strong its jail is",
+		.details =
+			"Its properties, what of its jail is how strong, how much it sees and reaches, and\n"
+			"its warnings. " WHICH,
+		.takes_argument = true,
+		.has_json = true,
+		.run = verb_show,
+	},
+	{
+		.name = "exposure",
+		.synopsis = "[--json] [ID]",
+		.summary = "list all that a session's agent sees: paths, then variables",
+		.details =
+			"Each path with its kind, its mode and where it is decided; the last one at or "
+			"above\n"
+			"a path decides about it ('claude-sandbox why'). Each variable without its value.\n"
+			"" WHICH,
+		.takes_argument = true,
+		.has_json = true,
+		.run = verb_exposure,
+	},
+	{
+		.name = "routes",
+		.synopsis = "[--json] [ID]",
+		.summary = "list where a session's packets go, as the kernel holds it now",
+		.details = "The longest destination that fits an address decides. " WHICH,
+		.takes_argument = true,
+		.has_json = true,
+		.run = verb_routes,
+	},
+	{
+		.name = "why",
+		.synopsis = "[--json] [--session ID] PATH|ADDRESS",
+		.summary = "say whether a session sees a path or reaches an address, and why",
+		.details =
+			"PATH is followed as the agent would; ADDRESS is IPv4 or IPv6. Names of hosts are "
+			"not\n"
+			"resolved. It asks a session that runs: without --session the only one, or that of\n"
+			"the current directory.\n",
+		.argument = "PATH|ADDRESS",
+		.takes_argument = true,
+		.value_option = "--session",
+		.has_json = true,
+		.run = verb_why,
+	},
+	{
+		.name = "stop",
+		.synopsis = "[--json] ID",
+		.summary = "end a session",
+		.details = "ID is a session's id or its beginning, where only one session begins so.\n"
+			   "The agent is hung up on as if its terminal closed, and killed if it stays;\n"
+			   "the command returns when nothing of it runs. Another user's session, by its\n"
+			   "whole id, takes an administrator's password.\n",
+		.argument = "ID",
+		.takes_argument = true,
+		.has_json = true,
+		.run = verb_stop,
+	},
+	{
+		.name = "allow-ip",
+		.synopsis = "[--json] [list]",
+		.summary = "list the internal addresses that sessions may reach",
+		.details = "Each with its comment and with where it is set.\n",
+		.takes_argument = true,
+		.has_json = true,
+		.run = verb_allow_ip,
+	},
+	{
+		.name = "policy",
+		.synopsis = "[--json]",
+		.summary = "show every setting, its value and where it comes from",
+		.details = "Exits with 1 when the configuration has an error: no session starts until it is "
+			   "mended.\n",
+		.has_json = true,
+		.run = verb_policy,
+	},
+	{
+		.name = "install",
+		.synopsis = "[--json] AGENT [VERSION] | --list | --remove AGENT",
+		.summary = "install an agent for every user, from npm's registry",
+		.details = "AGENT is claude, codex or pi; VERSION a version or a tag of the registry, else "
+			   "latest.\n"
+			   "Needs root and npm. No script of a package is run and every archive is checked\n"
+			   "against its digest; running sessions keep the version that they have.\n"
+			   "--list shows what is installed, for everybody and for yourself.\n"
+			   "--remove takes away what was installed for everybody.\n",
+		.takes_argument = true,
+		.takes_second = true,
+		.options = install_options,
+		.has_json = true,
+		.run = verb_install,
+	},
+	{
+		.name = "version",
+		.synopsis = "[--json]",
+		.summary = "show the versions of this command and of the service",
+		.details = "Exits with 1 when the service does not answer or has another version.\n",
+		.has_json = true,
+		.run = verb_version,
+	},
+	{
+		.name = "help",
+		.synopsis = "[VERB]",
+		.summary = "show this help, or that of one verb",
+		.details = "",
+		.takes_argument = true,
+		.run = verb_help,
+	},
+};
+
+const SandboxVerb *sandbox_verb_at(size_t index)
+{
+	return index < ELEMENTSOF(verbs) ? &verbs[index] : NULL;
+}
+
+const SandboxVerb *sandbox_verb_find(const char *name)
+{
+	for (size_t i = 0; i < ELEMENTSOF(verbs); i++) {
+		if (streq(verbs[i].name, name))
+			return &verbs[i];
+	}
+	return NULL;
+}

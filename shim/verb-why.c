@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+
+/* why: which entry or route of a session decides. */
+
+#include "shim/verb.h"
+#include "shim/verbs.h"
+#include "shim/why.h"
+
+static const PrintColumn path_columns[] = {
+	{ "PATH", "path", PRINT_TEXT, false },       { "LEADS TO", "leads_to", PRINT_TEXT, false },
+	{ "SESSION", "session", PRINT_TEXT, false }, { "MODE", "mode", PRINT_REACH, false },
+	{ "MEANS", "meaning", PRINT_TEXT, false },   { "ENTRY", "entry", PRINT_TEXT, false },
+	{ "KIND", "kind", PRINT_TEXT, false },       { "ORIGIN", "origin", PRINT_TEXT, false },
+	{ "REASON", "reason", PRINT_TEXT, false },
+};
+
+static const PrintColumn descriptor_columns[] = {
+	{ "ALSO", "path", PRINT_TEXT, false },
+	{ "MODE", "mode", PRINT_REACH, false },
+	{ "REASON", "reason", PRINT_TEXT, false },
+};
+
+static const PrintColumn address_columns[] = {
+	{ "ADDRESS", "address", PRINT_TEXT, false },  { "SESSION", "session", PRINT_TEXT, false },
+	{ "VERDICT", "verdict", PRINT_REACH, false }, { "MEANS", "meaning", PRINT_TEXT, false },
+	{ "ROUTE", "route", PRINT_TEXT, false },      { "DEVICE", "device", PRINT_TEXT, false },
+	{ "STATE", "state", PRINT_TEXT, false },      { "REASON", "reason", PRINT_TEXT, false },
+};
+
+/* The argument as an absolute path. Return: 0; -ENOENT when there is no directory to begin at; -ENOMEM. */
+static int make_absolute(const SandboxContext *context, const char *argument, char **ret)
+{
+	if (argument[0] == '/') {
+		*ret = strdup(argument);
+	} else {
+		if (!context->directory)
+			return -ENOENT;
+		if (asprintf(ret, "%s/%s", context->directory, argument) < 0)
+			*ret = NULL;
+	}
+	return *ret ? 0 : -ENOMEM;
+}
+
+/* Is something there, link or not? A bare word that is nothing here is a name of a host, or a mistake. */
+static bool exists(const SandboxContext *context, const char *path)
+{
+	_cleanup_free_ char *target = NULL;
+	int r = context->read_link(path, &target);
+
+	return r == 0 || r == -EINVAL;
+}
+
+static int print_path(const SandboxCall *call, const SandboxContext *context, const PrintTable *answer,
+		      const PrintTable *descriptors)
+{
+	const PrintPart part = { "descriptors", descriptors };
+	int r;
+
+	if (call->json)
+		return print_json_document(context->out, answer, &part, 1, &context->style);
+	r = print_fields(context->out, answer, &context->style);
+	if (r >= 0 && descriptors->n_rows > 0) {
+		putc('\n', context->out);
+		r = print_table(context->out, descriptors, &context->style, "");
+	}
+	return r;
+}
+
+static int explain_path(const SandboxCall *call, const SandboxContext *context, const char *id,
+			const char *path, const ClientTable *exposure)
+{
+	_cleanup_free_ char *leads = NULL;
+	const char *answer[ELEMENTSOF(path_columns)] = { NULL }, *also[3 * 3];
+	PrintTable descriptors = { descriptor_columns, ELEMENTSOF(descriptor_columns), 0, also };
+	ssize_t row, descriptor;
+	size_t index = 0;
+	char *const *cells;
+	int r;
+
+	r = why_resolve(exposure, path, context->read_link, &leads);
+	if (r == -ELOOP)
+		return verb_refuse(context, CS_EXIT_FOUND,
+				   "'%s' is not at the end of any path: its links go in circles; mend them",
+				   path);
+	if (r < 0)
+		return verb_complain_memory(context);
+	row = why_entry(exposure, leads);
+	if (row == WHY_NONE)
+		return verb_refuse(
+			context, CS_EXIT_REFUSED,
+			"the session tells of no entry at or above '%s'; it says nonsense, stop it", leads);
+	cells = exposure->cells + (size_t)row * exposure->n_columns;
+	answer[0] = call->argument;
+	answer[1] = streq(leads, call->argument) ? NULL : leads;
+	answer[2] = id;
+	answer[3] = cells[EXPOSURE_MODE];
+	answer[4] = why_meaning(exposure, row, leads);
+	answer[5] = cells[EXPOSURE_PATH];
+	answer[6] = cells[EXPOSURE_KIND];
+	answer[7] = cells[EXPOSURE_ORIGIN];
+	answer[8] = cells[EXPOSURE_REASON];
+	while (descriptors.n_rows < 3 && (descriptor = why_descriptor(exposure, leads, &index)) != WHY_NONE) {
+		const char **to = also + descriptors.n_rows++ * ELEMENTSOF(descriptor_columns);
+
+		cells = exposure->cells + (size_t)descriptor * exposure->n_columns;
+		to[0] = cells[EXPOSURE_PATH];
+		to[1] = cells[EXPOSURE_MODE];
+		to[2] = cells[EXPOSURE_REASON];
+	}
+	r = print_path(call, context, &(PrintTable){ path_columns, ELEMENTSOF(path_columns), 1, answer },
+		       &descriptors);
+	return r == -ENOMEM ? verb_complain_memory(context) : 0;
+}
+
+static int why_path(const SandboxCall *call, const SandboxContext *context)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_(client_table_done) ClientTable exposure = { 0 };
+	_cleanup_free_ char *path = NULL, *id = NULL;
+	_cleanup_bus_ sd_bus *bus = NULL;
+	int r;
+
+	r = make_absolute(context, call->argument, &path);
+	if (r == -ENOMEM)
+		return verb_complain_memory(context);
+	if (r < 0)
+		return verb_refuse(context, CS_EXIT_USAGE,
+				   "'%s' is below a current directory that has gone; give an absolute path",
+				   call->argument);
+	if (!strchr(call->argument, '/') && !streq(call->argument, ".") && !streq(call->argument, "..") &&
+	    !exists(context, path))
+		return verb_refuse(
+			context, CS_EXIT_USAGE,
+			"'%s' is no address and nothing here; names of hosts are not resolved: give the "
+			"address, or ./%s for a path",
+			call->argument, call->argument);
+	r = verb_find_session(context, call->value, &bus, &id);
+	if (r != 0)
+		return r;
+	r = client_list_exposure(bus, id, &exposure, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	return explain_path(call, context, id, path, &exposure);
+}
+
+static const char *verdict_meaning(const char *verdict)
+{
+	if (streq(verdict, "deny"))
+		return "refused, whatever way is tried";
+	if (streq(verdict, "dns"))
+		return "reached: names are resolved there";
+	return streq(verdict, "internet") ? "reached, as the internet" : "reached";
+}
+
+/* What the session says of IPv6, which has no routes of ours. */
+static const char *ipv6_reason(const ClientTable *posture)
+{
+	for (size_t i = 0; i < posture->n_rows; i++)
+		if (streq(posture->cells[i * posture->n_columns], "ipv6"))
+			return posture->cells[i * posture->n_columns + 2];
+	return NULL;
+}
+
+static int print_address(const SandboxCall *call, const SandboxContext *context, const char *const *answer)
+{
+	const PrintTable table = { address_columns, ELEMENTSOF(address_columns), 1, answer };
+	int r = call->json ? print_json_object(context->out, &table, &context->style)
+			   : print_fields(context->out, &table, &context->style);
+
+	return r == -ENOMEM ? verb_complain_memory(context) : 0;
+}
+
+static int explain_address(const SandboxCall *call, const SandboxContext *context, sd_bus *bus,
+			   const char *id, uint32_t address, const char **answer)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_(client_table_done) ClientTable routes = { 0 };
+	char *const *cells;
+	ssize_t row;
+	int r;
+
+	r = client_list_routes(bus, id, &routes, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	row = why_route(&routes, address);
+	if (row == WHY_NONE) {
+		answer[2] = "deny";
+		answer[3] = "refused: no route leads there";
+		return print_address(call, context, answer);
+	}
+	cells = routes.cells + (size_t)row * routes.n_columns;
+	answer[2] = cells[ROUTE_VERDICT];
+	answer[3] = verdict_meaning(cells[ROUTE_VERDICT]);
+	answer[4] = cells[ROUTE_DESTINATION];
+	answer[5] = *cells[ROUTE_DEVICE] ? cells[ROUTE_DEVICE] : NULL;
+	answer[6] = cells[ROUTE_STATE];
+	answer[7] = cells[ROUTE_REASON];
+	return print_address(call, context, answer);
+}
+
+static int why_of_address(const SandboxCall *call, const SandboxContext *context, WhyFamily family,
+			  uint32_t address)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_(client_details_done) ClientDetails details = { 0 };
+	const char *answer[ELEMENTSOF(address_columns)] = { NULL };
+	_cleanup_bus_ sd_bus *bus = NULL;
+	_cleanup_free_ char *id = NULL;
+	int r;
+
+	r = verb_find_session(context, call->value, &bus, &id);
+	if (r != 0)
+		return r;
+	r = client_get_details(bus, id, &details, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	answer[0] = call->argument;
+	answer[1] = id;
+	if (!details.jailed) {
+		answer[2] = "shared";
+		answer[3] = "reached as the host reaches it: this session shares the host's network";
+		return print_address(call, context, answer);
+	}
+	if (family == WHY_IPV6) {
+		answer[2] = "deny";
+		answer[3] = "refused: a jail has no IPv6";
+		answer[7] = ipv6_reason(&details.posture);
+		return print_address(call, context, answer);
+	}
+	return explain_address(call, context, bus, id, address, answer);
+}
+
+int verb_why(const SandboxCall *call, const SandboxContext *context)
+{
+	uint32_t address = 0;
+	WhyFamily family = why_address(call->argument, &address);
+
+	return family == WHY_NO_ADDRESS ? why_path(call, context)
+					: why_of_address(call, context, family, address);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "shim/verb.h"
+
+#include <stdarg.h>
+
+#include "dbus/names.h"
+
+int verb_complain(const SandboxContext *context, int error, const sd_bus_error *e)
+{
+	_cleanup_free_ char *sentence = client_sentence(error, e);
+
+	print_complaint(context->err, sentence);
+	return sd_bus_error_has_name(e, CS_ERROR_NO_SUCH_SESSION) ? CS_EXIT_FOUND : CS_EXIT_REFUSED;
+}
+
+int verb_complain_memory(const SandboxContext *context)
+{
+	print_complaint(context->err, NULL);
+	return CS_EXIT_REFUSED;
+}
+
+int verb_refuse(const SandboxContext *context, int status, const char *format, ...)
+{
+	_cleanup_free_ char *sentence = NULL;
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vasprintf(&sentence, format, arguments);
+	va_end(arguments);
+	if (n < 0)
+		sentence = NULL;
+	print_complaint(context->err, sentence);
+	return status;
+}
+
+/* An error of the stream is found by sandbox_run(), which looks at every verb's output. */
+int verb_show_table(const SandboxCall *call, const SandboxContext *context, const PrintTable *table,
+		    const char *empty)
+{
+	int r = call->json ? print_json(context->out, table, &context->style)
+			   : print_table(context->out, table, &context->style, empty);
+
+	return r == -ENOMEM ? verb_complain_memory(context) : 0;
+}
+
+bool verb_path_is_within(const char *path, const char *directory)
+{
+	const char *rest = starts_with(path, directory);
+
+	return rest && (*rest == '\0' || *rest == '/' || streq(directory, "/"));
+}
+
+/* The only session of all, or of those whose workspace holds the current directory. Return: 0 or an errno. */
+static int choose_session(const SandboxContext *context, const ClientSessions *sessions, const char **ret)
+{
+	const char *found = NULL;
+
+	if (sessions->n == 0)
+		return -ENOENT;
+	if (sessions->n == 1) {
+		*ret = sessions->items[0].id;
+		return 0;
+	}
+	for (size_t i = 0; context->directory && i < sessions->n; i++) {
+		if (!verb_path_is_within(context->directory, sessions->items[i].workspace))
+			continue;
+		if (found)
+			return -ENOTUNIQ;
+		found = sessions->items[i].id;
+	}
+	if (!found)
+		return -ENOTUNIQ;
+	*ret = found;
+	return 0;
+}
+
+static int find_among(const SandboxContext *context, const ClientSessions *sessions, const char *prefix,
+		      const char **ret)
+{
+	int r;
+
+	r = prefix ? client_find_session(sessions, prefix, ret) : choose_session(context, sessions, ret);
+	if (r == 0)
+		return 0;
+	if (prefix)
+		return verb_refuse(
+			context, CS_EXIT_FOUND,
+			"%s that you may see begins with '%s'; 'claude-sandbox sessions' lists them",
+			r == -ENOENT ? "no session" : "more than one session", prefix);
+	if (r == -ENOENT)
+		return verb_refuse(
+			context, CS_EXIT_FOUND,
+			"no session that you may see runs, and only one that runs can be asked; start "
+			"one");
+	return verb_refuse(
+		context, CS_EXIT_FOUND,
+		"more than one session may be meant; name one by its id ('claude-sandbox sessions' "
+		"lists them)");
+}
+
+int verb_find_session(const SandboxContext *context, const char *id, sd_bus **ret_bus, char **ret_id)
+{
+	_cleanup_(client_sessions_done) ClientSessions sessions = { 0 };
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_bus_ sd_bus *bus = NULL;
+	int r;
+
+	if (id && !client_id_is_prefix(id))
+		return verb_refuse(context, CS_EXIT_USAGE,
+				   "'%s' is no session's id; 'claude-sandbox sessions' lists them", id);
+	r = context->open(&bus, &error);
+	if (r >= 0 && (!id || strlen(id) < CS_ID_LENGTH)) {
+		r = client_list_sessions(bus, &sessions, &error);
+		if (r >= 0) {
+			r = find_among(context, &sessions, id, &id);
+			if (r > 0)
+				return r;
+		}
+	}
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	*ret_id = strdup(id);
+	if (!*ret_id)
+		return verb_complain_memory(context);
+	*ret_bus = TAKE_PTR(bus);
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* What the verbs share: the bus, complaints, the session that a verb is about. */
+
+#include "dbus/client-session.h"
+#include "shim/sandbox.h"
+
+static inline void bus_close(sd_bus **bus)
+{
+	sd_bus_flush_close_unref(*bus);
+}
+
+#define _cleanup_bus_ _cleanup_(bus_close)
+#define _cleanup_error_ _cleanup_(sd_bus_error_free)
+
+/* Say why a call failed. Return: CS_EXIT_FOUND when there is no such session, else CS_EXIT_REFUSED. */
+int verb_complain(const SandboxContext *context, int error, const sd_bus_error *e);
+/* Return: CS_EXIT_REFUSED. */
+int verb_complain_memory(const SandboxContext *context);
+/* Say a sentence: cause and fix. Return: status. */
+_printf_(3, 4) int verb_refuse(const SandboxContext *context, int status, const char *format, ...);
+
+/* The table as lines or JSON. Return: an exit status. */
+int verb_show_table(const SandboxCall *call, const SandboxContext *context, const PrintTable *table,
+		    const char *empty);
+
+/*
+ * Connect, and find the session that is meant: by its id or its beginning, or, for NULL, the only one that
+ * the caller may see, or the only one whose workspace the current directory lies in. A whole id is not looked
+ * for: it may name a session that only an administrator may see. Return: 0 with *ret_bus and *ret_id, both
+ * set only then; else an exit status, and the sentence is said.
+ */
+int verb_find_session(const SandboxContext *context, const char *id, sd_bus **ret_bus, char **ret_id);
+
+/* Is path at directory or below it? Both absolute, without a slash at the end but for "/". */
+bool verb_path_is_within(const char *path, const char *directory);

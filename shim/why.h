@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* Which row of a session's tables decides. Pure: links come through a function. */
+
+#include "dbus/client.h"
+
+/* Columns of the tables, as client-session.h has them. */
+enum { EXPOSURE_PATH, EXPOSURE_KIND, EXPOSURE_MODE, EXPOSURE_ORIGIN, EXPOSURE_REASON };
+enum { ROUTE_DESTINATION, ROUTE_VERDICT, ROUTE_DEVICE, ROUTE_REASON, ROUTE_STATE };
+
+#define WHY_NONE (-1)
+
+/* readlink(2). Return: 0 with *ret; -EINVAL for what is no link; another negative errno. */
+typedef int (*WhyReadLink)(const char *path, char **ret);
+
+/*
+ * Where path, absolute, leads for the session's agent: links are followed where it sees what is outside, and
+ * where the session made one. Return: 0 with *ret, canonical; -ELOOP; -ENOMEM.
+ */
+int why_resolve(const ClientTable *exposure, const char *path, WhyReadLink read_link, char **ret);
+
+/*
+ * The entry that decides what is at path, canonical: the last one at or above it. Descriptors decide nothing,
+ * an empty directory and a link only about themselves. Return: its row, or WHY_NONE.
+ */
+ssize_t why_entry(const ClientTable *exposure, const char *path);
+/* What that means for path, in words. */
+const char *why_meaning(const ClientTable *exposure, ssize_t row, const char *path);
+/* The next descriptor, from row *index on, that is the file at path. Return: its row, or WHY_NONE. */
+ssize_t why_descriptor(const ClientTable *exposure, const char *path, size_t *index);
+
+/*
+ * The route that decides about an IPv4 address in host order: the longest destination that is there, and of
+ * two equal ones that which does not deny. Return: its row, or WHY_NONE.
+ */
+ssize_t why_route(const ClientTable *routes, uint32_t address);
+
+typedef enum WhyFamily {
+	WHY_NO_ADDRESS,
+	WHY_IPV4,
+	WHY_IPV6,
+} WhyFamily;
+
+/*
+ * What is text? "A.B.C.D", or IPv6 as inet_pton(3) takes it, also in brackets. An IPv4 address in IPv6's form
+ * is one of IPv4, as the kernel sends it.
+ */
+WhyFamily why_address(const char *text, uint32_t *ret_ipv4);

@@ -1,0 +1,531 @@
+# SPDX-License-Identifier: MIT
+"""What a session says that its agent sees, gets and reaches, against the kernel: entry by entry, both ways."""
+
+import collections
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+
+import bus
+import machine
+from bus_cases import Held, answer
+from case import SANDBOX, equal, holds, test, wait_for
+from machine import ALICE, BOB, ROOT
+
+AGENT = "#!/bin/sh\necho ready\nread line\n"
+DEV = ("null", "zero", "full", "random", "urandom", "tty", "pts")          # bwrap(1), --dev
+PROC = ("sys", "sysrq-trigger", "irq", "bus")                              # what bwrap makes read-only of its own
+PLACES = ("bind", "tmpfs", "dev", "proc", "file", "device")                # kinds that are mounts
+
+Mount = collections.namedtuple("Mount", "path kind options root device")
+
+
+class Agent(Held):
+    """A session of any profile that runs until it is told to end."""
+
+    def __init__(self, lab, profile, user, **options):  # pylint: disable=super-init-not-called
+        self.lab = lab
+        before = set(lab.sessions())
+        command = [SANDBOX, "shell", "-c", "echo ready; read line; :"]
+        if profile != "shell":
+            machine.write(f"{user.home}/.local/bin/{profile}", AGENT, 0o755, user)
+            lab.undo.append(lambda: lab.remove_agent(user, profile))
+            command = [f"/usr/local/bin/{profile}"]
+        options.setdefault("stdin", subprocess.PIPE)
+        self.process = lab.start(command, user, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        line = self.process.stdout.readline()
+        if line != b"ready\n":
+            self.process.kill()
+            raise AssertionError(f"the session did not start: {line!r} {self.process.stderr.read()!r}")
+        wait_for(lambda: not bus.connected(self.process.pid), "the caller has its answer")
+        self.id, = [name for name in lab.sessions() if name not in before]
+        self.path = f"{bus.PATH}/session/{self.id}"
+
+    def table(self, member, user=ROOT):
+        return answer(self.lab.call(member, user=user, interface=bus.SESSION, path=self.path))[0]
+
+    def exposure(self):
+        return [(bytes(row[0]), *row[1:]) for row in self.table("ListExposure")]
+
+    @property
+    def leader(self):
+        return answer(self.lab.run(["/usr/bin/busctl", "--system", "--json=short", "get-property", bus.NAME, self.path,
+                                    bus.SESSION, "Leader"], ROOT, cwd="/"))
+
+    @property
+    def agent(self):
+        """The agent's first process: the child of the jail's init."""
+        leader = self.leader
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as f:
+                        if int(f.read().rpartition(")")[2].split()[1]) == leader:
+                            return int(name)
+                except (FileNotFoundError, ProcessLookupError):
+                    pass
+        raise AssertionError("no agent")
+
+
+def unescape(text):
+    """proc(5): space, tab, newline and backslash are octal in mountinfo."""
+    return re.sub(rb"\\([0-7]{3})", lambda m: bytes([int(m[1], 8)]), text)
+
+
+def mounts_of(pid):
+    found = []
+    with open(f"/proc/{pid}/mountinfo", "rb") as f:
+        for line in f:
+            fields = line.split(b" ")
+            rest = fields[fields.index(b"-") + 1:]
+            found.append(Mount(unescape(fields[4]), rest[0], fields[5].split(b","), unescape(fields[3]), fields[2]))
+    return found
+
+
+def below(path, directory):
+    return path != directory and path.startswith(directory.rstrip(b"/") + b"/")
+
+
+def at_or_below(path, directory):
+    return path == directory or below(path, directory)
+
+
+def expected_mounts(rows, outside):
+    """How often each place is a mount, by the table: a row each, and what its binds and kinds bring along."""
+    wanted = collections.Counter()
+    for path, kind, _mode, _origin, _reason in rows:
+        if kind in PLACES:
+            wanted[path] += 1
+        if kind == "bind":
+            wanted.update(mount.path for mount in outside if below(mount.path, path))
+        if kind == "dev":
+            wanted.update(path + b"/" + name.encode() for name in DEV)
+    return wanted
+
+
+def decider(rows, path):
+    """The last row at or above path that is a mount."""
+    return [row for row in rows if row[1] in PLACES and at_or_below(path, row[0])][-1]
+
+
+def check_place(row, rows, top, leader, user):
+    """What the row says of a place that no later row covers."""
+    path, kind, mode, _origin, reason = row
+    inside = b"/proc/%d/root" % leader + path
+    what = f"{path!r} ({kind}, {mode}: {reason})"
+    if kind == "link":
+        holds(os.path.islink(inside), f"{what} is no link")
+        return
+    if kind == "directory":
+        holds(os.path.isdir(inside) and not os.path.islink(inside), f"{what} is no directory")
+        return
+    status = os.lstat(inside)
+    mount = top[path]
+    if kind == "bind" and mode in ("ro", "rw"):
+        equal(mode.encode() in mount.options, True, f"{what}: {mount}")
+        outside = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            equal((status.st_dev, status.st_ino), (outside.st_dev, outside.st_ino), f"{what}: it is what is outside")
+    elif kind in ("tmpfs", "dev", "proc"):
+        equal(mount.kind, b"proc" if kind == "proc" else b"tmpfs", what)
+        if kind == "proc":
+            equal(b"ro" in mount.options, mode == "ro", f"{what}: {mount}")
+        if mode == "masked":
+            equal([name for name in os.listdir(inside)
+                   if not any(at_or_below(other[0], path + b"/" + name) for other in rows)], [], what)
+    elif kind == "file":
+        holds(b"ro" in mount.options and (stat.S_ISREG(status.st_mode) or mode == "masked"), f"{what}: {mount}")
+        equal(mode == "masked", status.st_size == 0, what)
+    elif kind == "device":
+        holds(stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode), what)
+        equal(status.st_rdev, os.stat(f"/proc/{leader}/root/dev/console").st_rdev if path == b"/dev/console"
+              else os.stat(path).st_rdev, what)
+    holds(kind in PLACES, f"a kind that the test does not know: {what}")
+
+
+def compare_paths(held, user):
+    rows, leader, agent = held.exposure(), held.leader, held.agent
+    holds(rows[0][:3] == (b"/", "bind", "ro"), rows[0])
+    for path, kind, mode, origin, reason in rows:
+        holds(path.startswith(b"/") and origin and reason, (path, origin, reason))
+        holds(mode in ("ro", "rw", "masked", "private"), mode)
+        holds(kind in PLACES + ("link", "directory", "descriptor"), kind)
+    found = mounts_of(agent)
+    equal([mount.path for mount in mounts_of(leader)], [mount.path for mount in found], "init and the agent see the same")
+    wanted, real = expected_mounts(rows, mounts_of("self")), collections.Counter(mount.path for mount in found)
+    extra = real - wanted
+    if (b"/proc", "proc") in [row[:2] for row in rows]:
+        extra -= collections.Counter(b"/proc/" + name.encode() for name in PROC)
+    equal(dict(extra), {}, f"{user}: mounts inside that no row explains")
+    equal(dict(wanted - real), {}, f"{user}: rows without a mount inside")
+    top = {mount.path: mount for mount in found}
+    for i, row in enumerate(rows):
+        if row[1] == "descriptor" or any(later[1] in PLACES and at_or_below(row[0], later[0]) for later in rows[i + 1:]):
+            continue
+        check_place(row, rows, top, leader, user)
+    # nothing is writable but what the table says
+    for mount in found:
+        if b"ro" in mount.options or top[mount.path] is not mount or mount.kind in (b"devpts", b"devtmpfs", b"proc"):
+            continue
+        row = decider(rows, mount.path)
+        if any(below(mount.path, other[0]) and other[0] == b"/" and row is other for other in rows):
+            raise AssertionError(f"{user}: {mount} can be written and no row says so")
+        holds(row[2] in ("rw", "private", "masked"), f"{user}: {mount} can be written: {row}")
+    return rows
+
+
+def compare_variables(held, user):
+    rows = held.table("ListEnvironment")
+    names = [name for name, _ in rows]
+    equal(len(names), len(set(names)), f"{user}: {names}")
+    holds(all(origin for _, origin in rows), rows)
+    with open(f"/proc/{held.agent}/environ", "rb") as f:
+        found = [entry.split(b"=")[0].decode() for entry in f.read().split(b"\0") if entry]
+    equal(sorted(names), sorted(found), f"{user}: the table and the agent's environment")
+    return dict(rows)
+
+
+def worktree(lab, user):
+    main, linked = lab.workspace(user, "trunk"), f"{user.home}/branch"
+    if not os.path.isdir(linked):
+        for words in (["init", "-q"], ["-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-q", "--allow-empty",
+                                       "-m", "first"], ["worktree", "add", "-q", linked]):
+            lab.run(["/usr/bin/git", *words], user, cwd=main).ok()
+    return linked
+
+
+SECRET = "value-that-is-never-sent"
+
+VARIANTS = {
+    "plain": "",
+    "no-forge": "no-forge\n",
+    "worktree": "",
+    "allow-write": "# one\nallow-write = /srv/shared\nallow-write = /srv/a-file\n",
+    "pass-env": "pass-env = SECRET_TOKEN FOO\n",
+    "outer": "procfs = outer\n",
+}
+
+
+def profiles():
+    return [name for name in ("claude", "codex", "pi") if os.path.lexists(f"/usr/local/bin/{name}")] + ["shell"]
+
+
+def furnish(user):
+    """A home in which every rule has something to do."""
+    for name in (".cache", ".config/gh", ".config/glab-cli", ".config/other", ".local/share/applications",
+                 ".local/share/keyrings", ".local/share/tool", ".agents/skills", ".claude/local", ".codex/packages", ".pi"):
+        os.makedirs(f"{user.home}/{name}", exist_ok=True)
+    for name in (".netrc", ".Xauthority"):
+        machine.write(f"{user.home}/{name}", "secret\n", 0o600, user)
+    subprocess.run(["/bin/chown", "-R", f"{user.uid}:{user.gid}", user.home], check=True)
+
+
+def check_variant(lab, profile, user, variant):
+    os.makedirs("/srv/shared", exist_ok=True)
+    os.chmod("/srv/shared", 0o1777)
+    machine.write("/srv/a-file", "x\n", 0o666)
+    lab.configure(VARIANTS[variant])
+    cwd = worktree(lab, user) if variant == "worktree" else lab.workspace(user)
+    what = f"{profile}, {variant}"
+    with Agent(lab, profile, user, cwd=cwd, env=lab.environment(user, SECRET_TOKEN=SECRET, EDITOR=SECRET, GH_TOKEN=SECRET)) as held:
+        rows = {row[0]: row for row in compare_paths(held, f"{user}, {what}")}
+        names = compare_variables(held, f"{user}, {what}")
+        for member in ("ListExposure", "ListEnvironment", "ListRoutes"):
+            holds(SECRET not in json.dumps(held.table(member)), f"{what}: {member} sends a value")
+    home = os.fsencode(user.home)
+    equal(rows[os.fsencode(cwd)][1:4], ("bind", "rw", "current directory"), what)
+    equal((home + b"/.config/gh" in rows), variant != "no-forge", what)
+    equal(names.get("SECRET_TOKEN"), "pass-env, /etc/claude-sandbox.conf:1" if variant == "pass-env" else None, what)
+    holds("GH_TOKEN" not in names, names)
+    if variant == "allow-write":
+        equal(rows[b"/srv/shared"][1:4], ("bind", "rw", "/etc/claude-sandbox.conf:2"), what)
+        equal(rows[b"/srv/a-file"][1:4], ("bind", "rw", "/etc/claude-sandbox.conf:3"), what)
+    if variant == "worktree":
+        holds(any(path.endswith(b"/trunk/.git") for path in rows), f"{what}: {sorted(rows)}")
+    if variant == "outer":
+        equal(rows[b"/proc"][1:4], ("bind", "ro", "/etc/claude-sandbox.conf:1" if rows[b"/proc"][3] != "procfs" else "procfs"), what)
+    lab.restore()
+
+
+@test(240, needs="bus")
+def table_is_what_is_mounted(lab):
+    """Every profile, user and setting: mountinfo and environ against the two tables, both ways."""
+    for user in (ALICE, ROOT):
+        furnish(user)
+        for profile in profiles():
+            for variant in VARIANTS:
+                check_variant(lab, profile, user, variant)
+
+
+@test(60, needs="bus")
+def sockets_and_terminals_are_rows(lab):
+    """What is covered because another program listens there, and the session's own terminal."""
+    import socket
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("/opt/rows.sock")
+        try:
+            os.chmod("/opt/rows.sock", 0o777)
+            listener.listen(1)
+            for user in (ALICE, ROOT):
+                with Agent(lab, "shell", user) as held:
+                    rows = {row[0]: row for row in compare_paths(held, str(user))}
+                    equal(rows[b"/opt/rows.sock"][2], "masked", str(user))
+        finally:
+            os.unlink("/opt/rows.sock")
+    before = set(lab.sessions())
+    with lab.terminal([SANDBOX, "shell", "-c", "echo rea''dy; read line"]) as terminal:
+        terminal.expect(b"ready")
+        new, = set(lab.sessions()) - before
+        held = Agent.__new__(Agent)
+        held.lab, held.path = lab, f"{bus.PATH}/session/{new}"
+        rows = {row[0]: row for row in compare_paths(held, "at a terminal")}
+        equal(rows[b"/dev/console"][1:4], ("device", "rw", "terminal"))
+        terminal.type(b"\r")
+        terminal.wait()
+
+
+@test(60, needs="bus")
+def files_handed_in_are_rows(lab):
+    """Descriptors 0, 1 and 2 that are files, by what the agent can do with them."""
+    for user in (ALICE, ROOT):
+        workspace = lab.workspace(user)
+        own, others = f"{workspace}/own \\ \x01.txt", "/srv/others.txt"
+        machine.write(own, "x\n" * 3, 0o600, user)
+        machine.write(others, "x\n" * 3, 0o644)
+        for path, mode in ((own, "rw"), (others, "ro" if user is ALICE else "rw")):
+            with open(path, "rb") as f, open(f"{workspace}/errors", "wb") as errors:
+                before = set(lab.sessions())
+                process = lab.start([SANDBOX, "shell", "-c", "echo ready; exec sleep 1000"], user, stdin=f,
+                                    stdout=subprocess.PIPE, stderr=errors)
+                try:
+                    equal(process.stdout.readline(), b"ready\n")
+                    new, = set(lab.sessions()) - before
+                    held = Agent.__new__(Agent)
+                    held.lab, held.path = lab, f"{bus.PATH}/session/{new}"
+                    rows = [row for row in compare_paths(held, str(user)) if row[1] == "descriptor"]
+                    equal([row[:4] for row in rows], [(os.fsencode(path), "descriptor", mode, "caller"),
+                                                      (os.fsencode(f"{workspace}/errors"), "descriptor", "rw", "caller")])
+                    equal([os.readlink(f"/proc/{held.agent}/fd/{n}") for n in (0, 2)], [path, f"{workspace}/errors"])
+                    lab.call("StopSession", "sa{sv}", new, 0)
+                finally:
+                    process.kill()
+                    process.wait()
+                    process.stdout.close()
+
+
+def routes_inside(leader, *words):
+    """{destination: (type, device)} of `ip route`, read in the session's namespace."""
+    done = subprocess.run(["/usr/bin/nsenter", "-t", str(leader), "-n", "/sbin/ip", "-4", "-N", "route", "show", *words],
+                          capture_output=True, text=True, check=True)
+    found = {}
+    for line in done.stdout.splitlines():
+        fields = line.split()
+        kind = fields.pop(0) if fields[0] in ("prohibit", "local", "broadcast", "unreachable", "blackhole", "6", "7", "8",
+                                              "2", "3") else "unicast"
+        destination = fields[0] if "/" in fields[0] or fields[0] == "default" else fields[0] + "/32"
+        found[destination] = (kind, fields[fields.index("dev") + 1] if "dev" in fields else "")
+    return found
+
+
+@test(60, needs="bus")
+def routes_are_what_the_kernel_holds(lab):
+    """ListRoutes against `ip route`, both ways, with an allow-ip of each size."""
+    lab.configure("allow-ip = 10.77.0.7 # printer\nallow-ip = 10.78.0.0/16\nallow-ip = 172.16.5.0/24\n")
+    for user in (ALICE, ROOT):
+        with Agent(lab, "shell", user) as held:
+            rows = held.table("ListRoutes", user)
+            table, local = routes_inside(held.leader), routes_inside(held.leader, "table", "local")
+        equal({row[4] for row in rows}, {"in force"}, f"{user}: {rows}")
+        named = {"8": "prohibit", "2": "local", "3": "broadcast"}
+        wanted, own = {}, {}
+        for destination, verdict, device, reason, _state in rows:
+            holds(reason, f"{destination} without a reason")
+            if reason.startswith("the jail's own"):
+                own[destination] = ("local", device)
+                equal(verdict, "allow")
+            else:
+                wanted[destination] = ("prohibit" if verdict == "deny" else "unicast", device)
+                equal(device, "" if verdict == "deny" else "jail0", destination)
+        equal({d: (named.get(k, k), v) for d, (k, v) in table.items()}, wanted, str(user))
+        local = {d: (named.get(k, k), v) for d, (k, v) in local.items()}
+        # the kernel's own, which follow from the address of the loopback
+        for destination in ("127.0.0.1/32", "127.255.255.255/32", "127.0.0.0/32"):
+            local.pop(destination, None)
+        equal(local, own, str(user))
+        verdicts = {row[0]: (row[1], row[3]) for row in rows}
+        equal(verdicts["10.77.0.7/32"], ("allow", "allow-ip, /etc/claude-sandbox.conf:1"), str(user))
+        equal([verdicts[d][0] for d in ("10.0.0.0/8", "10.78.0.0/16", "172.16.5.0/24", "default")],
+              ["deny", "allow", "allow", "internet"], str(user))
+
+
+@test(60, needs="bus")
+def routes_that_go_are_missing(lab):
+    """The state is the kernel's: a route that somebody took away is not in force any more (and the session ends)."""
+    with Agent(lab, "shell", ALICE) as held:
+        rows = {row[0]: row[4] for row in held.table("ListRoutes")}
+        equal(rows["10.0.0.0/8"], "in force")
+        session = [pid for pid in processes_of(ALICE, "/usr/libexec/claude-sandbox/session")]
+        for pid in session:
+            os.kill(pid, 19)
+        subprocess.run(["/usr/bin/nsenter", "-t", str(held.leader), "-n", "/sbin/ip", "route", "del", "prohibit", "10.0.0.0/8"],
+                       check=True)
+        asked = lab.start(["/usr/bin/busctl", "--system", "--json=short", "call", bus.NAME, held.path, bus.SESSION, "ListRoutes"],
+                          ALICE, cwd="/", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_for(lambda: bus.connected(asked.pid), "the question")
+        for pid in session:
+            os.kill(pid, 18)
+        out, err = asked.communicate(timeout=10)
+        # the answer, or the end of a session whose network is no longer what was meant: whichever comes first
+        if asked.returncode == 0:
+            equal([row[4] for row in json.loads(out)["data"][0] if row[0] == "10.0.0.0/8"], ["missing"])
+        else:
+            holds(b"ends and says nothing more" in err or b"Unknown object" in err, err)
+
+
+def processes_of(user, program):
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and os.readlink(f"/proc/{name}/exe") == program and os.stat(f"/proc/{name}").st_uid == user.uid:
+                found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+HOSTILE = b"esc\x1b[2J\nline \xff\xe2\x80\xae \\back"
+
+
+@test(90, needs="bus")
+def hostile_names_are_shown_and_never_sent(lab):
+    """A workspace with escape codes, a newline and bytes that are not UTF-8 in its name, and one of 4 KiB."""
+    top = lab.workspace(ALICE, "hostile")
+    long = top
+    while len(long) < 3500:
+        long += "/" + "n" * 200
+    for cwd in (os.fsencode(top) + b"/" + HOSTILE, os.fsencode(long)):
+        os.makedirs(cwd, exist_ok=True)
+        subprocess.run(["/bin/chown", "-R", "4001:4001", top], check=True)
+        with Agent(lab, "shell", ALICE, cwd=cwd) as held:
+            rows = compare_paths(held, "hostile")
+            holds((cwd, "bind", "rw") in [row[:3] for row in rows], rows)
+            for words in (["exposure"], ["exposure", "--json"], ["show"], ["show", "--json"], ["why", "."], ["why", ".", "--json"],
+                          ["sessions"], ["sessions", "--json"]):
+                result = lab.run([SANDBOX, *words], ALICE, cwd=cwd).ok()
+                result.out.decode("utf-8")
+                holds(b"\x1b" not in result.out and b"\xe2\x80\xae" not in result.out, result.out)
+                if "--json" in words:
+                    json.loads(result.out)
+            found = json.loads(lab.run([SANDBOX, "exposure", "--json", held.id], ALICE, cwd="/").out)
+            shown = os.fsencode(top) + b"/esc\x1b[2J\nline \\xff\xe2\x80\xae \\\\back" if HOSTILE in cwd else cwd
+            holds(shown.decode() in [row["path"] for row in found["paths"]], found)
+    shutil.rmtree(top)
+
+
+@test(90, needs="bus")
+def why_says_what_decides(lab):
+    """Paths and addresses of one session, as the table and the kernel have them."""
+    furnish(ALICE)
+    workspace = lab.workspace(ALICE)
+    if not os.path.islink(f"{workspace}/out"):
+        os.symlink("/srv", f"{workspace}/out")
+    lab.configure("allow-ip = 10.77.0.7\n")
+    with Agent(lab, "claude", ALICE) as held:
+        def why(*words):
+            return json.loads(lab.run([SANDBOX, "why", "--json", *words], ALICE).ok().out)
+        home = ALICE.home
+        for path, wanted in {
+                "/etc/passwd": ("ro", "/", "system"),
+                f"{home}/.ssh/id_rsa": ("private", "/home", "homes"),
+                home: ("private", home, "homes"),
+                "/home/bob/x": ("private", "/home", "homes"),
+                f"{home}/.claude/settings.json": ("rw", f"{home}/.claude", "profile claude"),
+                f"{home}/.claude/local/claude": ("masked", f"{home}/.claude/local", "profile claude"),
+                f"{home}/.netrc": ("private", "/home", "homes"),
+                "/run/dbus/system_bus_socket": ("private", "/run", "system"),
+                "/tmp/x": ("private", "/tmp", "system"),
+                "./new/file": ("rw", workspace, "current directory"),
+                "out/x/../y": ("ro", "/", "system"),
+                "/var/run/x": ("private", None, "system"),
+        }.items():
+            found = why(path)
+            equal((found["mode"], wanted[1] and found["entry"], wanted[2] and found["origin"]), wanted, path)
+        equal(why("out/x/../y")["leads_to"], "/srv/y")
+        for address, wanted in {
+                "10.77.0.7": ("allow", "10.77.0.7/32"), "10.77.0.8": ("deny", "10.0.0.0/8"), "8.8.8.8": ("internet", "default"),
+                "127.0.0.1": ("allow", "127.0.0.0/8"), "169.254.169.254": ("deny", "169.254.0.0/16"),
+                "::ffff:10.77.0.8": ("deny", "10.0.0.0/8"), "2001:db8::1": ("deny", None), "192.0.2.53": ("dns", "192.0.2.53/32"),
+        }.items():
+            found = why(address)
+            equal((found["verdict"], found["route"]), wanted, address)
+        lab.run([SANDBOX, "why", "gitlab.com"], ALICE).refused(2, "not resolved")
+        with Agent(lab, "shell", ALICE, cwd=lab.workspace(ALICE, "second")) as other:
+            equal(why("/etc")["session"], held.id, "that of the current directory")
+            equal(why("--session", other.id[:8], "/etc")["session"], other.id)
+            lab.run([SANDBOX, "why", "/etc"], ALICE, cwd="/").refused(1, "more than one session")
+            lab.run([SANDBOX, "exposure"], ALICE, cwd="/").refused(1, "more than one session")
+            lab.run([SANDBOX, "show", other.id], BOB, cwd="/").refused(1, "no session")
+    lab.run([SANDBOX, "why", "/etc"], ALICE).refused(1, "no session that you may see runs")
+    os.unlink(f"{workspace}/out")
+
+
+@test(60, needs="bus")
+def examples_of_the_interface(lab):
+    """The shell examples of org.claudesandbox1(5), as they stand there."""
+    with open(f"{machine.SOURCE}/docs/man/org.claudesandbox1.tail.scd", encoding="utf-8") as f:
+        examples = re.findall(r"^```\n(.*?)^```", f.read(), re.S | re.M)
+    holds(len(examples) >= 2, examples)
+    with Agent(lab, "shell", ALICE):
+        outputs = [lab.run(["/bin/bash", "-euc", text.replace("\\\\\n", "\\\n")], ALICE).ok().out for text in examples]
+    holds(any(out.count(b"\n") == 3 and b'"IS_SANDBOX" "sandbox"' in out and b"in force" in out for out in outputs), outputs)
+
+
+COMPLETIONS = {
+    "/usr/share/bash-completion/completions/claude-sandbox": r"verbs='([a-z -]+)'",
+    "/usr/share/zsh/vendor-completions/_claude-sandbox": r"^\t\t['\"]([a-z-]+):",
+    "/usr/share/fish/vendor_completions.d/claude-sandbox.fish": r"^set -l verbs ([a-z -]+)",
+}
+
+
+def complete(lab, *words):
+    """What bash offers for the last word."""
+    script = ("source /usr/share/bash-completion/completions/claude-sandbox; COMP_WORDS=(claude-sandbox \"$@\"); "
+              "COMP_CWORD=$#; _claude_sandbox; printf '%s\\n' \"${COMPREPLY[@]}\"")
+    return lab.run(["/bin/bash", "-c", script, "bash", *words], ALICE).ok().out.decode().split()
+
+
+@test(60, needs="bus")
+def completions_know_verbs_and_ids(lab):
+    """Each shell's file names every verb of the help; bash completes ids of the caller's sessions alone."""
+    text = lab.run([SANDBOX, "help"]).ok().out.decode()
+    verbs = re.findall(r"^  ([a-z-]+) ", text[text.index("Verbs:"):text.index("Options:")], re.M)
+    holds({"show", "exposure", "routes", "why"} <= set(verbs), verbs)
+    for path, pattern in COMPLETIONS.items():
+        with open(path, encoding="utf-8") as f:
+            found = " ".join(re.findall(pattern, f.read(), re.M)).split()
+        equal(sorted(found), sorted(verbs), path)
+    equal(sorted(complete(lab, "")), sorted(verbs))
+    equal(complete(lab, "exp"), ["exposure"])
+    with Agent(lab, "shell", ALICE) as held, Agent(lab, "shell", BOB) as other:
+        for verb in ("show", "exposure", "routes", "stop"):
+            equal(complete(lab, verb, ""), [held.id], verb)
+            equal(complete(lab, verb, "--j"), ["--json"], verb)
+        equal(complete(lab, "why", "--session", held.id[:3]), [held.id])
+        holds(other.id not in complete(lab, "why", "--session", ""), "another user's")
+        holds("--session" in complete(lab, "why", "--"), "its option")
+
+
+@test(60, needs="bus")
+def tables_have_colours_on_terminals_alone(lab):
+    """And not with NO_COLOR; what is private steps back, what can be changed stands out."""
+    with Agent(lab, "shell", ALICE):
+        for words in (["exposure"], ["routes"], ["show"], ["why", "/etc"]):
+            plain = lab.run([SANDBOX, *words], ALICE).ok().out
+            holds(b"\x1b" not in plain, words)
+            for more, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+                with lab.terminal([SANDBOX, *words], env=lab.environment(ALICE, **more), size=(24, 200)) as terminal:
+                    equal(terminal.wait(), 0)
+                    equal(b"\x1b[" in terminal.output, coloured, f"{words} {more}")

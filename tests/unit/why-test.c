@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "shim/why.h"
+
+#define ROW(path, kind, mode) (char *)(path), (char *)(kind), (char *)(mode), (char *)"rule", (char *)"why"
+
+static char *entries[] = {
+	ROW("/", "bind", "ro"),
+	ROW("/dev", "dev", "private"),
+	ROW("/tmp", "tmpfs", "private"),
+	ROW("/home", "tmpfs", "private"),
+	ROW("/home/ann", "directory", "private"),
+	ROW("/home/ann/.claude", "link", "private"),
+	ROW("/data/claude", "bind", "rw"),
+	ROW("/data/claude/local", "tmpfs", "masked"),
+	ROW("/home/ann/src", "bind", "rw"),
+	ROW("/home/ann/src/.env", "file", "masked"),
+	ROW("/etc/resolv.conf", "file", "ro"),
+	ROW("/etc", "descriptor", "rw"),
+	ROW("/home/ann/src/out.txt", "descriptor", "rw"),
+	ROW("/home/ann/src/out.txt", "descriptor", "rw"),
+};
+
+static const ClientTable exposure = { 5, ELEMENTSOF(entries) / 5, entries };
+
+static const struct {
+	const char *path, *target;
+} links[] = {
+	{ "/home/ann/.claude", "/data/claude" },
+	{ "/home/ann/src/up", "../x" },
+	{ "/home/ann/src/root", "/" },
+	{ "/home/ann/src/host", "/etc/../etc/passwd" },
+	{ "/home/ann/src/loop", "./loop" },
+	{ "/home/ann/src/.env", "/etc/passwd" },
+	{ "/bin", "usr/bin" },
+	{ "/tmp/link", "/etc" },
+	{ "/home/link", "/etc" },
+};
+
+static int fake_read_link(const char *path, char **ret)
+{
+	for (size_t i = 0; i < ELEMENTSOF(links); i++)
+		if (streq(links[i].path, path)) {
+			*ret = strdup(links[i].target);
+			return *ret ? 0 : -ENOMEM;
+		}
+	return -EINVAL;
+}
+
+/* Links lead on where the agent sees what is outside, and nowhere else. */
+static void links_are_the_agents(void **state)
+{
+	static const struct {
+		const char *path, *leads;
+	} cases[] = {
+		{ "/", "/" },
+		{ "//usr///bin/", "/usr/bin" },
+		{ "/usr/./bin/../../../..", "/" },
+		{ "/bin/sh", "/usr/bin/sh" },
+		{ "/home/ann/.claude/x", "/data/claude/x" },
+		{ "/home/ann/src/up/y", "/home/ann/x/y" },
+		{ "/home/ann/src/root", "/" },
+		{ "/home/ann/src/host", "/etc/passwd" },
+		{ "/home/ann/src/.env", "/home/ann/src/.env" },
+		{ "/tmp/link/x", "/tmp/link/x" },
+		{ "/home/link", "/home/link" },
+	};
+	char *leads = NULL;
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		assert_int_equal(why_resolve(&exposure, cases[i].path, fake_read_link, &leads), 0);
+		assert_string_equal(leads, cases[i].leads);
+		free(leads);
+	}
+	assert_int_equal(why_resolve(&exposure, "/home/ann/src/loop/x", fake_read_link, &leads), -ELOOP);
+}
+
+static void the_last_entry_decides(void **state)
+{
+	static const struct {
+		const char *path, *entry, *meaning;
+	} cases[] = {
+		{ "/", "/", "can be read, as" },
+		{ "/homes", "/", "can be read, as" },
+		{ "/home", "/home", "a private directory" },
+		{ "/home/ann", "/home/ann", "a private directory" },
+		{ "/home/ann/x", "/home", "not what is outside" },
+		{ "/home/ann/.claude", "/home/ann/.claude", "a link" },
+		{ "/home/ann/.claude/x", "/home", "not what is outside" },
+		{ "/home/ann/src/x", "/home/ann/src", "read and changed" },
+		{ "/home/ann/src/.env", "/home/ann/src/.env", "hidden: something empty stands in its place" },
+		{ "/data/claude/local/x", "/data/claude/local", "of a directory above" },
+		{ "/etc/passwd", "/", "can be read" },
+		{ "/etc/resolv.conf", "/etc/resolv.conf", "the session made" },
+		{ "/home/ann/src/out.txt", "/home/ann/src", "read and changed" },
+		{ "/dev/null", "/dev", "its own" },
+	};
+	const ClientTable none = { 5, 0, NULL };
+	size_t index = 0, n = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		ssize_t row = why_entry(&exposure, cases[i].path);
+
+		assert_true(row >= 0);
+		assert_string_equal(entries[row * 5], cases[i].entry);
+		assert_non_null(strstr(why_meaning(&exposure, row, cases[i].path), cases[i].meaning));
+	}
+	assert_int_equal(why_entry(&none, "/"), WHY_NONE);
+	while (why_descriptor(&exposure, "/home/ann/src/out.txt", &index) != WHY_NONE)
+		n++;
+	assert_int_equal(n, 2);
+}
+
+#define ROUTE(destination, verdict, state) \
+	(char *)(destination), (char *)(verdict), (char *)"", (char *)"", (char *)(state)
+
+static char *routes[] = {
+	ROUTE("127.0.0.0/8", "allow", "in force"), ROUTE("127.0.0.0/8", "deny", "in force"),
+	ROUTE("10.0.0.0/8", "deny", "in force"),   ROUTE("10.1.0.0/16", "deny", "in force"),
+	ROUTE("10.1.0.0/16", "allow", "in force"), ROUTE("10.1.2.3/32", "deny", "in force"),
+	ROUTE("10.9.0.0/16", "allow", "left out"), ROUTE("10.8.0.0/16", "allow", "missing"),
+	ROUTE("10.0.0.0/33", "allow", "in force"), ROUTE("10.0.0.0/", "allow", "in force"),
+	ROUTE("10.0.0.0/8x", "allow", "in force"), ROUTE("10.0.0/8", "allow", "in force"),
+	ROUTE("\033[2J", "allow", "in force"),     ROUTE("", "allow", "in force"),
+	ROUTE("192.0.2.53/32", "dns", "in force"), ROUTE("default", "internet", "in force"),
+};
+
+/* The longest that is there; of two equal ones that which opens, as the kernel takes metric 0 first. */
+static void the_longest_route_decides(void **state)
+{
+	static const struct {
+		const char *address, *destination, *verdict;
+	} cases[] = {
+		{ "8.8.8.8", "default", "internet" },         { "10.0.0.1", "10.0.0.0/8", "deny" },
+		{ "10.1.9.9", "10.1.0.0/16", "allow" },       { "10.1.2.3", "10.1.2.3/32", "deny" },
+		{ "10.9.1.1", "10.0.0.0/8", "deny" },         { "10.8.1.1", "10.0.0.0/8", "deny" },
+		{ "127.0.0.1", "127.0.0.0/8", "allow" },      { "192.0.2.53", "192.0.2.53/32", "dns" },
+		{ "255.255.255.255", "default", "internet" }, { "::ffff:10.1.2.3", "10.1.2.3/32", "deny" },
+	};
+	const ClientTable table = { 5, ELEMENTSOF(routes) / 5, routes }, none = { 5, 0, NULL };
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		uint32_t address = 0;
+		ssize_t row;
+
+		assert_int_equal(why_address(cases[i].address, &address), WHY_IPV4);
+		row = why_route(&table, address);
+		assert_true(row >= 0);
+		assert_string_equal(routes[row * 5], cases[i].destination);
+		assert_string_equal(routes[row * 5 + 1], cases[i].verdict);
+	}
+	assert_int_equal(why_route(&none, 1), WHY_NONE);
+}
+
+static void addresses_are_told_from_paths(void **state)
+{
+	static const struct {
+		const char *text;
+		WhyFamily family;
+	} cases[] = {
+		{ "1.2.3.4", WHY_IPV4 },
+		{ "::ffff:1.2.3.4", WHY_IPV4 },
+		{ "::1", WHY_IPV6 },
+		{ "[fe80::1]", WHY_IPV6 },
+		{ "2001:db8::", WHY_IPV6 },
+		{ "1.2.3", WHY_NO_ADDRESS },
+		{ "01.2.3.4", WHY_NO_ADDRESS },
+		{ "1.2.3.4/8", WHY_NO_ADDRESS },
+		{ "./1.2.3.4", WHY_NO_ADDRESS },
+		{ "", WHY_NO_ADDRESS },
+		{ "[]", WHY_NO_ADDRESS },
+		{ "1.2.3.4:80", WHY_NO_ADDRESS },
+		{ "github.com", WHY_NO_ADDRESS },
+		{ "[1.2.3.4]", WHY_NO_ADDRESS },
+	};
+	uint32_t address = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++)
+		assert_int_equal(why_address(cases[i].text, &address), cases[i].family);
+	assert_int_equal(why_address("1.2.3.4", &address), WHY_IPV4);
+	assert_int_equal(address, 0x01020304);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(links_are_the_agents),
+		cmocka_unit_test(the_last_entry_decides),
+		cmocka_unit_test(the_longest_route_decides),
+		cmocka_unit_test(addresses_are_told_from_paths),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
