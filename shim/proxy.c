@@ -109,14 +109,6 @@ static void source_enable(sd_event_source *source, bool on)
 		(void)sd_event_source_set_enabled(source, on ? SD_EVENT_ON : SD_EVENT_OFF);
 }
 
-static bool reading_is_ours(const Proxy *proxy)
-{
-	if (!terminal_is_foreground(proxy->terminal))
-		return false;
-	return proxy->terminal->use == TERMINAL_OURS ||
-	       terminal_pty_is_taken(proxy->terminal, proxy->master_fd);
-}
-
 static void claim(Proxy *proxy)
 {
 	/* What was read before goes first. */
@@ -327,7 +319,7 @@ static int on_in(sd_event_source *source, int fd, uint32_t revents, void *userda
 		return 0;
 	}
 	foreground_check(proxy);
-	if (!reading_is_ours(proxy)) {
+	if (!terminal_keys_are_ours(proxy->terminal, proxy->master_fd)) {
 		/* The keys are another job's, or another program's of this one, for now. */
 		source_enable(proxy->in, false);
 		look_later(proxy, SHARED_LOOK_USEC);

@@ -140,10 +140,35 @@ static void modes_apply(Terminal *terminal, int master_fd)
 	terminal->applied = raw;
 }
 
+/* Somebody asks for a password or shows pages: shells hand out terminals with line mode and echo. */
+static bool is_taken_by_others(const Terminal *terminal)
+{
+	struct termios modes;
+
+	return tcgetattr(terminal->in_fd, &modes) < 0 || !(modes.c_lflag & ICANON) || !(modes.c_lflag & ECHO);
+}
+
+bool terminal_keys_are_ours(const Terminal *terminal, int master_fd)
+{
+	struct termios now;
+
+	if (!terminal_is_foreground(terminal))
+		return false;
+	if (terminal->use == TERMINAL_OURS)
+		return true;
+	return terminal->changed && terminal_pty_is_taken(terminal, master_fd) &&
+	       tcgetattr(terminal->in_fd, &now) == 0 && modes_are_equal(&now, &terminal->applied);
+}
+
 void terminal_claim(Terminal *terminal, int master_fd)
 {
 	if (terminal->use == TERMINAL_NONE || !terminal_is_foreground(terminal))
 		return;
+	if (terminal->use != TERMINAL_OURS) {
+		terminal_revisit(terminal);
+		if (!terminal->changed && is_taken_by_others(terminal))
+			return;
+	}
 	if (terminal->use == TERMINAL_OURS || terminal_pty_is_taken(terminal, master_fd))
 		modes_apply(terminal, master_fd);
 	else

@@ -55,8 +55,15 @@ bool terminal_pty_is_taken(const Terminal *terminal, int master_fd);
 bool terminal_makes_returns(const Terminal *terminal);
 
 /*
+ * Do the keys that wait belong to the agent? On a terminal that is shared only while we hold it and nobody
+ * has changed its modes since.
+ */
+bool terminal_keys_are_ours(const Terminal *terminal, int master_fd);
+
+/*
  * Bring the terminal's modes to what is right for the PTY's, in the foreground only. Whoever shares the
- * terminal with others changes no more of it than the agent did: its output stays as the agent's PTY has it.
+ * terminal with others changes no more of it than the agent did: its output stays as the agent's PTY has it;
+ * and nothing while one of the others has taken line mode or the echo from it.
  */
 void terminal_claim(Terminal *terminal, int master_fd);
 /*

@@ -3,8 +3,9 @@
 
 import json
 import os
+import termios
 
-from case import test, wait_for
+from case import holds, test, wait_for
 from machine import ALICE, ROOT
 
 BOTH = (ALICE, ROOT)
@@ -27,6 +28,15 @@ def status(terminal, wanted):
 def states(lab):
     """What the service says of every session."""
     return [row[7] for row in json.loads(lab.call("ListSessions", user=ROOT).ok().out)["data"][0]]
+
+
+def make_gate(lab, user):
+    """A FIFO by which something outside lets something inside go on."""
+    path = f"{lab.workspace(user)}/gate"
+    os.mkfifo(path)
+    os.chown(path, user.uid, user.gid)
+    lab.undo.append(lambda: os.unlink(path))
+    return path
 
 
 @test(60, needs="bus")
@@ -131,10 +141,7 @@ def a_stopped_job_can_be_killed(lab):
 def pipes_do_not_take_the_keys(lab):
     """`claude | pager`: what is typed is the pager's, as long as the agent asks for no keys."""
     for user in BOTH:
-        gate = f"{lab.workspace(user)}/gate"
-        os.mkfifo(gate)
-        os.chown(gate, user.uid, user.gid)
-        lab.undo.append(lambda path=gate: os.unlink(path))
+        make_gate(lab, user)
         with shell(lab, user) as terminal:
             # the agent runs until the pager has its key
             terminal.type("claude-sandbox shell -c 'echo rea''dy; read x <gate' | { cat <&0 & read key </dev/tty; "
@@ -143,6 +150,43 @@ def pipes_do_not_take_the_keys(lab):
             terminal.type("word\n")
             terminal.expect("pager got word\r\n")
             terminal.expect("prompt> ")
+
+
+def echoes(terminal):
+    return bool(terminal.current_modes()[3] & termios.ECHO)
+
+
+def is_in_line_mode(terminal):
+    return bool(terminal.current_modes()[3] & termios.ICANON)
+
+
+@test(60, needs="bus")
+def a_password_beside_it_stays_secret(lab):
+    """`claude | sudo tee`: an agent that asks for the keys while another program asks for a password waits."""
+    for user in BOTH:
+        gate = make_gate(lab, user)
+        for line in ("claude-sandbox shell -c '{0}' 2>/dev/null | ({1})",
+                     "({1}) | claude-sandbox shell -c 'exec 2>/dev/null; {0}'"):
+            with shell(lab, user) as terminal:
+                # what the agent does, and what another program of the pipeline does
+                terminal.type(line.format(
+                    "exec 3</dev/tty; read x <gate; stty -icanon -echo <&3; echo y >gate; head -c 1 <&3 >key; stty sane <&3",
+                    "read -s key </dev/tty; echo \"got $key\" >/dev/tty") + "; cat key; rm key\n")
+                wait_for(lambda: not echoes(terminal), "the password is asked for")
+                terminal.expect("key\r\n")
+                with open(gate, "w", encoding="ascii") as f:
+                    f.write("x\n")
+                with open(gate, encoding="ascii") as f:
+                    f.read()
+                # longer than launch takes to look again
+                terminal.read(0.3)
+                holds(is_in_line_mode(terminal), "the terminal is as it was when the password was asked for")
+                terminal.type("secret\n")
+                terminal.expect("got secret\r\n")
+                wait_for(lambda: not echoes(terminal), "the keys are the agent's now")
+                terminal.type("k")
+                terminal.expect("k")
+                terminal.expect("prompt> ")
 
 
 @test(60, needs="bus")
