@@ -16,7 +16,8 @@
  * Why: a file with S_ISUID or S_ISGID that an agent leaves in the workspace gives every other local user the
  * rights of the caller, outside, without a jail. So:
  *
- *   - a mode with one of the two bits is refused wherever a mode is set or a file is made (EPERM);
+ *   - a mode with one of the two bits is refused wherever a mode is set or a file is made (EPERM); not where
+ * a directory is made, since mkdir(2) takes neither bit from its mode, and cp -a passes on what it read;
  *   - openat2(2) and io_uring hand their modes over in memory, where no filter sees them: ENOSYS, and
  * programs fall back to openat(2) and to read and write;
  *   - a call that is newer than this list could be one more of that kind: ENOSYS, as an older kernel answers.
@@ -74,9 +75,8 @@ typedef struct ModeRule {
 
 static const ModeRule MODE_RULES[] = {
 	{ SCMP_SYS(chmod), 1, -1 },   { SCMP_SYS(fchmod), 1, -1 },  { SCMP_SYS(fchmodat), 2, -1 },
-	{ SCMP_SYS(mknod), 1, -1 },   { SCMP_SYS(mknodat), 2, -1 }, { SCMP_SYS(mkdir), 1, -1 },
-	{ SCMP_SYS(mkdirat), 2, -1 }, { SCMP_SYS(creat), 1, -1 },   { SCMP_SYS(mq_open), 2, -1 },
-	{ SCMP_SYS(open), 2, 1 },     { SCMP_SYS(openat), 3, 2 },
+	{ SCMP_SYS(mknod), 1, -1 },   { SCMP_SYS(mknodat), 2, -1 }, { SCMP_SYS(creat), 1, -1 },
+	{ SCMP_SYS(mq_open), 2, -1 }, { SCMP_SYS(open), 2, 1 },     { SCMP_SYS(openat), 3, 2 },
 };
 
 static const int ABSENT_CALLS[] = { SCMP_SYS(openat2),        SCMP_SYS(io_uring_setup),

@@ -27,6 +27,7 @@ void git_identity_done(GitIdentity *identity)
 	free(identity->top_level);
 	free(identity->worktree);
 	free(identity->default_branch);
+	free(identity->shared);
 	free(identity->problem);
 	*identity = (GitIdentity){ 0 };
 }
@@ -60,6 +61,7 @@ int git_identity_parse_config(const char *output, size_t size, GitIdentity *iden
 		{ "user.name\n", &identity->name, false },
 		{ "user.email\n", &identity->email, false },
 		{ "init.defaultbranch\n", &identity->default_branch, false },
+		{ "core.sharedrepository\n", &identity->shared, false },
 		{ "core.worktree\n", &identity->worktree, true },
 	};
 
@@ -141,7 +143,7 @@ static char *const git_config_arguments[] = {
 	(char *)"--null",
 	(char *)"--show-scope",
 	(char *)"--get-regexp",
-	(char *)"^(user\\.(name|email)|core\\.worktree|init\\.defaultbranch)$",
+	(char *)"^(user\\.(name|email)|core\\.(worktree|sharedrepository)|init\\.defaultbranch)$",
 	NULL,
 };
 

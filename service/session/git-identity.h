@@ -22,6 +22,7 @@ typedef struct GitIdentity {
 	char *directory, *common_directory, *top_level; /* absolute; a bare repository has no top level */
 	char *worktree;       /* core.worktree as the repository's own configuration writes it */
 	char *default_branch; /* init.defaultBranch */
+	char *shared;         /* core.sharedRepository */
 	bool no_repository;   /* git answered that there is none, or none that it trusts */
 	char *problem;        /* how it did not answer, to stand behind "git"; NULL: it did */
 } GitIdentity;

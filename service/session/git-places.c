@@ -148,3 +148,30 @@ int git_places_choose(const PlanView *view, const GitIdentity *git, const PlanNo
 		facts->git_common_directory = git->common_directory;
 	return 0;
 }
+
+/* What the value asks for beyond the owner. Return: mode bits of files; 0: nothing. */
+static mode_t shared_mode(const char *value)
+{
+	static const struct {
+		const char *name;
+		mode_t mode;
+	} names[] = { { "group", 0060 }, { "true", 0060 },      { "yes", 0060 },
+		      { "on", 0060 },    { "1", 0060 },         { "all", 0064 },
+		      { "world", 0064 }, { "everybody", 0064 }, { "2", 0064 } };
+	char *end;
+	unsigned long mode;
+
+	for (size_t i = 0; i < ELEMENTSOF(names); i++)
+		if (strcasecmp(value, names[i].name) == 0)
+			return names[i].mode;
+	mode = strtoul(value, &end, 8);
+	return *end || end == value ? 0 : (mode_t)(mode & 0066);
+}
+
+bool git_needs_set_id(const GitIdentity *git, mode_t mask)
+{
+	mode_t mode = git->directory && git->shared ? shared_mode(git->shared) : 0;
+
+	/* A directory may be searched by those who may read it. */
+	return (mask & (mode | (mode & 0044) >> 2)) != 0;
+}

@@ -15,6 +15,13 @@
 bool git_places_point_back(const PlanView *view, const GitIdentity *git, const char *workspace);
 
 /*
+ * Pure. Does git set set-group-ID bits, for core.sharedRepository (git-config(1)), when its files are made
+ * under the umask mask? With one that takes nothing from those who share, the bit that a directory inherits
+ * is enough and git changes no mode.
+ */
+bool git_needs_set_id(const GitIdentity *git, mode_t mask);
+
+/*
  * The places of the repository that belong to the workspace though they lie elsewhere, into facts (borrowed
  * from git): only where the workspace is the top of what git means and the repository points back to it. What
  * does not work inside, and why, is a warning. Return: 0 or -ENOMEM.

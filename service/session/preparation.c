@@ -109,6 +109,8 @@ int preparation_set_git(Preparation *preparation, const GitIdentity *identity)
 	if (r == 0)
 		r = copy_string(&preparation->git.default_branch, identity->default_branch);
 	if (r == 0)
+		r = copy_string(&preparation->git.shared, identity->shared);
+	if (r == 0)
 		r = copy_string(&preparation->git.problem, identity->problem);
 	return r;
 }
@@ -384,6 +386,12 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 			     .n_descriptors = descriptors.n };
 	r = git_places_choose(&view, &preparation->git, &preparation->workspace, &facts,
 			      &preparation->warnings);
+	if (r == 0 && git_needs_set_id(&preparation->git, preparation->request->file_mode_mask))
+		r = strings_append(
+			&preparation->warnings,
+			"git cannot write inside: for core.sharedRepository it sets "
+			"set-group-ID bits, which are refused there, unless the umask already gives "
+			"the others their rights; run umask 002 first");
 	if (r == 0)
 		r = find_sockets(preparation, &facts, &sockets, ret_problem);
 	if (r < 0)

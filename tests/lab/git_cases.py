@@ -169,6 +169,20 @@ def a_remote_that_is_hidden_is_named(lab):
 
 
 @test(60, needs="bus")
+def a_shared_repository_needs_a_umask(lab):
+    """core.sharedRepository changes modes of set-group-ID directories, unless the umask leaves nothing to change."""
+    person(lab, ALICE)
+    work = repository(lab, ALICE, fresh(lab, ALICE, "shared"), "--shared=group")
+    sentence = ("git cannot write inside: for core.sharedRepository it sets set-group-ID bits, which are refused there, unless "
+                "the umask already gives the others their rights; run umask 002 first")
+    commit = "echo $RANDOM >file; git add file && git commit -q -m inside && echo done"
+    result = lab.run(["/bin/sh", "-c", "umask 022; exec claude-sandbox shell -c true"], cwd=work)
+    warned(result, sentence)
+    result = lab.run(["/bin/sh", "-c", f"umask 002; exec claude-sandbox shell -c '{commit}'"], cwd=work).ok()
+    equal(result.out, b"done\n")
+
+
+@test(60, needs="bus")
 def worktrees_that_are_hidden_are_not_taken_for_gone(lab):
     """Housekeeping inside sees only one of the worktrees, and leaves the others what is theirs."""
     person(lab, ALICE)

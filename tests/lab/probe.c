@@ -9,8 +9,7 @@
  * the controlling terminal, written to FILE probe die SIGNAL                    dies by it probe both writes
  * "out" to 1 and "err" to 2 probe copy                          0 to 1, byte for byte probe environment one
  * NAME=VALUE a line, multi-line values escaped probe lookup NAME SERVER            asks SERVER for NAME's
- * address probe connect PATH                  connects to a socket in the file system probe setid FILE tries
- * to make FILE set-uid in each way
+ * address probe connect PATH                  connects to a socket in the file system
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -435,52 +434,6 @@ static int connect_path(const char *path)
 	return 0;
 }
 
-static void show_setid(const char *how, const char *path)
-{
-	struct stat st;
-	bool set = stat(path, &st) == 0 && (st.st_mode & (S_ISUID | S_ISGID));
-	printf("%s %s\n", how, set ? "SET" : "clear");
-}
-
-/* The mode afterwards says what was done. */
-static void ignored(int result)
-{
-	(void)result;
-}
-
-static int setid(const char *path)
-{
-	(void)unlink(path);
-	int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0755);
-	ignored(chmod(path, 04755));
-	show_setid("chmod", path);
-	ignored(fchmod(fd, 04755));
-	show_setid("fchmod", path);
-	ignored(fchmodat(AT_FDCWD, path, 02755, 0));
-	show_setid("fchmodat", path);
-	(void)syscall(452, AT_FDCWD, path, 04755, 0); /* fchmodat2, asm/unistd_64.h */
-	show_setid("fchmodat2", path);
-	close(fd);
-	(void)unlink(path);
-	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 04755);
-	show_setid("open", path);
-	if (fd >= 0)
-		close(fd);
-	(void)unlink(path);
-	ignored(mknod(path, S_IFREG | 04755, 0));
-	show_setid("mknod", path);
-	(void)unlink(path);
-	fd = creat(path, 06755);
-	show_setid("creat", path);
-	if (fd >= 0)
-		close(fd);
-	(void)unlink(path);
-	ignored(mkdir(path, 02777));
-	show_setid("mkdir", path);
-	(void)rmdir(path);
-	return 0;
-}
-
 static int note_signals(const char *path)
 {
 	sigset_t all;
@@ -576,8 +529,6 @@ int main(int argc, char **argv)
 		return lookup(argv[2], argv[3]);
 	if (strcmp(verb, "connect") == 0 && argc == 3)
 		return connect_path(argv[2]);
-	if (strcmp(verb, "setid") == 0 && argc == 3)
-		return setid(argv[2]);
 	if (strcmp(verb, "signals") == 0 && argc == 3)
 		return note_signals(argv[2]);
 	if (strcmp(verb, "stubborn") == 0)

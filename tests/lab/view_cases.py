@@ -3,7 +3,6 @@
 
 import os
 import socket
-import subprocess
 
 import machine
 from case import CLAUDE, equal, holds, test, wait_for
@@ -190,19 +189,6 @@ def nested_bwrap_works_for_an_ordinary_user(lab):
     equal(lab.shell(script, ALICE).ok().out, b"nested\n")
     result = lab.shell(script, ROOT)
     holds(result.status != 0 and b"nested" not in result.out, f"root's sessions refuse namespaces: {result!r}")
-
-
-@test(needs="bus")
-def no_set_id_file_is_left(lab):
-    for user in BOTH:
-        result = lab.shell(f"{PROBE} setid planted", user).ok()
-        lines = result.out.decode().split("\n")[:-1]
-        holds(len(lines) == 8, f"{user}: {lines}")
-        equal([line for line in lines if not line.endswith(" clear")], [], str(user))
-        found = subprocess.run(["/usr/bin/find", lab.workspace(user), "-perm", "/6000"], capture_output=True, check=True)
-        equal(found.stdout, b"")
-    result = lab.run([PROBE, "setid", f"{lab.workspace(ALICE)}/outside"], ALICE)
-    holds(b"chmod SET" in result.out, "outside the same program can")
 
 
 @test(needs="bus")

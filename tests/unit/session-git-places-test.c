@@ -167,6 +167,33 @@ static void a_link_or_a_pipe_says_nothing(void **state)
 	assert_false(points_back(fixture, NULL));
 }
 
+static void sharing_needs_bits_unless_the_umask_gives_them(void **state)
+{
+	static const struct {
+		const char *value;
+		mode_t mask;
+		bool needs;
+	} cases[] = {
+		{ "group", 0022, true },     { "group", 0002, false }, { "group", 0007, false },
+		{ "group", 0077, true },     { "true", 0022, true },   { "1", 0010, true },
+		{ "all", 0002, false },      { "all", 0007, true },    { "World", 0022, true },
+		{ "everybody", 0001, true }, { "2", 0000, false },     { "0660", 0022, true },
+		{ "0640", 0022, false },     { "0640", 0040, true },   { "0600", 0077, false },
+		{ "umask", 0077, false },    { "false", 0077, false }, { "0", 0077, false },
+		{ "", 0077, false },         { "x", 0077, false },     { "0660x", 0077, false },
+	};
+	GitIdentity git = { 0 };
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		git.shared = (char *)cases[i].value;
+		git.directory = NULL;
+		assert_false(git_needs_set_id(&git, cases[i].mask));
+		git.directory = (char *)"/x/.git";
+		if (git_needs_set_id(&git, cases[i].mask) != cases[i].needs)
+			fail_msg("case %zu", i);
+	}
+}
+
 #define PLACES_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -176,6 +203,7 @@ int main(void)
 		PLACES_TEST(a_linked_worktree_does),
 		PLACES_TEST(a_worktree_of_elsewhere_does_not),
 		PLACES_TEST(a_submodule_does),
+		cmocka_unit_test(sharing_needs_bits_unless_the_umask_gives_them),
 		PLACES_TEST(a_link_or_a_pipe_says_nothing),
 		PLACES_TEST(a_directory_outside_the_repository_does_not),
 	};
