@@ -51,27 +51,32 @@ bool verb_path_is_within(const char *path, const char *directory)
 	return rest && (*rest == '\0' || *rest == '/' || streq(directory, "/"));
 }
 
-/* The only session of all, or of those whose workspace holds the current directory. Return: 0 or an errno. */
+/*
+ * The only session of all, or of those whose workspace holds the current directory; one that ends has nothing
+ * to say any more. Return: 0 or an errno.
+ */
 static int choose_session(const SandboxContext *context, const ClientSessions *sessions, const char **ret)
 {
-	const char *found = NULL;
+	const char *any = NULL, *here = NULL;
+	size_t n = 0, n_here = 0;
 
-	if (sessions->n == 0)
-		return -ENOENT;
-	if (sessions->n == 1) {
-		*ret = sessions->items[0].id;
-		return 0;
-	}
-	for (size_t i = 0; context->directory && i < sessions->n; i++) {
-		if (!verb_path_is_within(context->directory, sessions->items[i].workspace))
+	for (size_t i = 0; i < sessions->n; i++) {
+		const ClientSession *session = &sessions->items[i];
+
+		if (streq(session->state, "ending"))
 			continue;
-		if (found)
-			return -ENOTUNIQ;
-		found = sessions->items[i].id;
+		any = session->id;
+		n++;
+		if (!context->directory || !verb_path_is_within(context->directory, session->workspace))
+			continue;
+		here = session->id;
+		n_here++;
 	}
-	if (!found)
+	if (n == 0)
+		return -ENOENT;
+	if (n > 1 && n_here != 1)
 		return -ENOTUNIQ;
-	*ret = found;
+	*ret = n == 1 ? any : here;
 	return 0;
 }
 

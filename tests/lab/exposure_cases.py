@@ -13,6 +13,7 @@ import bus
 import machine
 from bus_cases import Held, answer
 from case import SANDBOX, equal, holds, test, wait_for
+from device_cases import stand_in
 from machine import ALICE, BOB, ROOT
 
 AGENT = "#!/bin/sh\necho ready\nread line\n"
@@ -43,6 +44,10 @@ class Agent(Held):
         wait_for(lambda: not bus.connected(self.process.pid), "the caller has its answer")
         self.id, = [name for name in lab.sessions() if name not in before]
         self.path = f"{bus.PATH}/session/{self.id}"
+
+    def __exit__(self, *more):
+        super().__exit__(*more)
+        wait_for(lambda: self.id not in self.lab.sessions(), "the end of the session")
 
     def table(self, member, user=ROOT):
         return answer(self.lab.call(member, user=user, interface=bus.SESSION, path=self.path))[0]
@@ -146,6 +151,19 @@ def check_place(row, rows, top, leader, user):
     holds(kind in PLACES, f"a kind that the test does not know: {what}")
 
 
+def check_private_places(rows, leader, user):
+    """In directories of the session's own stands nothing but rows and the way to them."""
+    root = b"/proc/%d/root" % leader
+    for place in [row[0] for row in rows if row[1] == "tmpfs"]:
+        device = os.lstat(root + place).st_dev
+        for top, directories, names in os.walk(root + place):
+            for name in directories + names:
+                path = (top + b"/" + name)[len(root):]
+                holds(any(at_or_below(row[0], path) for row in rows if row[1] != "descriptor"),
+                      f"{user}: {path!r} is in a private place and no row says why")
+            directories[:] = [name for name in directories if os.lstat(top + b"/" + name).st_dev == device]
+
+
 def compare_paths(held, user):
     rows, leader, agent = held.exposure(), held.leader, held.agent
     holds(rows[0][:3] == (b"/", "bind", "ro"), rows[0])
@@ -166,6 +184,7 @@ def compare_paths(held, user):
         if row[1] == "descriptor" or any(later[1] in PLACES and at_or_below(row[0], later[0]) for later in rows[i + 1:]):
             continue
         check_place(row, rows, top, leader, user)
+    check_private_places(rows, leader, user)
     # nothing is writable but what the table says
     for mount in found:
         if b"ro" in mount.options or top[mount.path] is not mount or mount.kind in (b"devpts", b"devtmpfs", b"proc"):
@@ -206,6 +225,8 @@ VARIANTS = {
     "allow-write": "# one\nallow-write = /srv/shared\nallow-write = /srv/a-file\n",
     "pass-env": "pass-env = SECRET_TOKEN FOO\n",
     "outer": "procfs = outer\n",
+    "guard": "",
+    "links": "",
 }
 
 
@@ -230,7 +251,19 @@ def check_variant(lab, profile, user, variant):
     lab.configure(VARIANTS[variant])
     cwd = worktree(lab, user) if variant == "worktree" else lab.workspace(user)
     what = f"{profile}, {variant}"
-    with Agent(lab, profile, user, cwd=cwd, env=lab.environment(user, SECRET_TOKEN=SECRET, EDITOR=SECRET, GH_TOKEN=SECRET)) as held:
+    more = {"SECRET_TOKEN": SECRET, "EDITOR": SECRET, "GH_TOKEN": SECRET}
+    if variant == "guard":
+        os.makedirs(f"{cwd}/tools/bin", exist_ok=True)
+        subprocess.run(["/bin/chown", "-R", f"{user.uid}:{user.gid}", f"{cwd}/tools"], check=True)
+        more["PATH"] = f"{cwd}/tools/bin:/usr/local/bin:/usr/bin:/bin"
+    if variant == "links":
+        for name in (".claude", ".codex", ".pi", ".cache"):
+            lab.hide(f"{user.home}/{name}")
+            os.makedirs(f"{user.home}/dotfiles/{name[1:]}", exist_ok=True)
+            os.symlink(f"dotfiles/{name[1:]}", f"{user.home}/{name}")
+            lab.undo.append(lambda path=f"{user.home}/{name}": os.unlink(path))
+        subprocess.run(["/bin/chown", "-hR", f"{user.uid}:{user.gid}", user.home], check=True)
+    with Agent(lab, profile, user, cwd=cwd, env=lab.environment(user, **more)) as held:
         rows = {row[0]: row for row in compare_paths(held, f"{user}, {what}")}
         names = compare_variables(held, f"{user}, {what}")
         for member in ("ListExposure", "ListEnvironment", "ListRoutes"):
@@ -247,6 +280,11 @@ def check_variant(lab, profile, user, variant):
         holds(any(path.endswith(b"/trunk/.git") for path in rows), f"{what}: {sorted(rows)}")
     if variant == "outer":
         equal(rows[b"/proc"][1:4], ("bind", "ro", "/etc/claude-sandbox.conf:1" if rows[b"/proc"][3] != "procfs" else "procfs"), what)
+    if variant == "guard":
+        holds(os.fsencode(cwd) + b"/tools" in rows and rows[os.fsencode(cwd) + b"/tools/bin/claude"][2:4] ==
+              ("masked", "entry-point guard"), f"{what}: {sorted(rows)}")
+    if variant == "links":
+        equal((rows[home + b"/.cache"][1], rows[home + b"/dotfiles/cache"][1:3]), ("link", ("bind", "rw")), what)
     lab.restore()
 
 
@@ -285,6 +323,16 @@ def sockets_and_terminals_are_rows(lab):
         equal(rows[b"/dev/console"][1:4], ("device", "rw", "terminal"))
         terminal.type(b"\r")
         terminal.wait()
+
+
+@test(60, needs="bus")
+def devices_are_rows(lab):
+    name = stand_in(lab, 1, 5)
+    lab.configure(f"allow-device = {name}\n")
+    for user in (ALICE, ROOT):
+        with Agent(lab, "shell", user) as held:
+            rows = {row[0]: row for row in compare_paths(held, str(user))}
+            equal(rows[os.fsencode(name)][1:4], ("device", "rw", "/etc/claude-sandbox.conf:1"), str(user))
 
 
 @test(60, needs="bus")
