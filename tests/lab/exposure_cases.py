@@ -577,3 +577,38 @@ def tables_have_colours_on_terminals_alone(lab):
                 with lab.terminal([SANDBOX, *words], env=lab.environment(ALICE, **more), size=(24, 200)) as terminal:
                     equal(terminal.wait(), 0)
                     equal(b"\x1b[" in terminal.output, coloured, f"{words} {more}")
+
+
+@test(60, needs="bus")
+def hostile_settings_are_shown_escaped(lab):
+    """A comment and a path of the configuration with escape codes and bytes that are not UTF-8."""
+    path = b"/srv/esc\x1b[2J\xff"
+    os.makedirs(path, exist_ok=True)
+    os.chmod(path, 0o777)
+    lab.configure(b"allow-ip = 10.9.9.9 # \xe2\x80\xaeprinter\x1b[2J\xff\nallow-write = " + path + b"\n")
+    if lab.run([SANDBOX, "policy"]).status != 0:         # a file that holds such bytes may be refused as a whole
+        lab.run([SANDBOX, "policy"]).refused(1, "/etc/claude-sandbox.conf:")
+        return
+    for user in (ALICE, ROOT):
+        with Agent(lab, "shell", user) as held:
+            rows = compare_paths(held, str(user))
+            holds((path, "bind", "rw", "/etc/claude-sandbox.conf:2") in [row[:4] for row in rows], rows)
+            for words in (["allow-ip", "list"], ["policy"], ["exposure"], ["routes"], ["show"], ["why", "/srv/" + path[5:].decode(
+                    errors="surrogateescape")]):
+                for more in ([], ["--json"]):
+                    result = lab.run([SANDBOX, *words, *more], user).ok()
+                    holds(b"\x1b" not in result.out and b"\xff" not in result.out and b"\xe2\x80\xae" not in result.out, result)
+                    if more:
+                        json.loads(result.out)
+
+
+@test(60, needs="bus")
+def tables_outlive_the_service(lab):
+    """A session that a new service has taken over says the same, and counts for nobody else."""
+    with Agent(lab, "claude", ALICE) as held:
+        before = [held.table(member) for member in ("ListExposure", "ListEnvironment", "ListRoutes")]
+        lab.stop_service(9)
+        equal([held.table(member) for member in ("ListExposure", "ListEnvironment", "ListRoutes")], before)
+        result = lab.run([SANDBOX, "exposure", "--json"], ALICE).ok()
+        equal(len(json.loads(result.out)["paths"]), len(before[0]))
+        lab.run([SANDBOX, "exposure", held.id], BOB, cwd="/").refused(1, "There is no session")
