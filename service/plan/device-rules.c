@@ -17,6 +17,10 @@
 #define TERMINAL "it is a terminal, into which the person's own session types or is typed"
 #define INPUT "what the person types could be read or made there"
 #define SCREEN "it shows the person's screen"
+/* A file system that the agent serves in a user namespace of its own shows set-id files of the user's; an
+ * overlay copies them into the workspace, and no call of these carries a mode that the filter of init could
+ * see. */
+#define SERVING "an agent could make set-id files with it"
 #define LOG "it is the kernel's own log"
 
 /* At the path and below it; a "*" at the end stands for any rest of the name. */
@@ -49,6 +53,7 @@ static const struct {
 	{ "/dev/uinput", INPUT },
 	{ "/dev/uhid", INPUT },
 	{ "/dev/kmsg", LOG },
+	{ "/dev/fuse", SERVING },
 	/* Whoever may write there chooses what the name is, or makes it a link. */
 	{ "/dev/shm", "files of other programs lie there, and no devices" },
 	{ "/dev/mqueue", "files of other programs lie there, and no devices" },
@@ -75,6 +80,7 @@ static const struct {
 	{ 7, 0, UINT32_MAX, SCREEN },    /* vcs, vcsa, vcsu */
 	{ 10, 200, 200, NETWORK },       /* net/tun */
 	{ 10, 223, 223, INPUT },         /* uinput */
+	{ 10, 229, 229, SERVING },       /* fuse */
 	{ 10, 231, 231, MEMORY },        /* snapshot */
 	{ 10, 234, 234, DISK },          /* btrfs-control */
 	{ 10, 236, 237, DISK },          /* mapper/control, loop-control */

@@ -171,12 +171,12 @@ static void numbers_are_judged(void **state)
 		unsigned major, minor;
 		bool refused;
 	} rows[] = {
-		{ S_IFCHR, 1, 1, true },     { S_IFCHR, 1, 4, true },     { S_IFCHR, 1, 5, false },
-		{ S_IFCHR, 1, 11, true },    { S_IFCHR, 4, 63, true },    { S_IFCHR, 4, 64, false },
-		{ S_IFCHR, 5, 0, true },     { S_IFCHR, 7, 200, true },   { S_IFCHR, 10, 223, true },
-		{ S_IFCHR, 10, 229, false }, { S_IFCHR, 10, 232, false }, { S_IFCHR, 13, 64, true },
-		{ S_IFCHR, 21, 0, true },    { S_IFCHR, 128, 0, true },   { S_IFCHR, 143, 9, true },
-		{ S_IFCHR, 144, 0, false },  { S_IFCHR, 202, 0, true },   { S_IFBLK, 7, 0, true },
+		{ S_IFCHR, 1, 1, true },    { S_IFCHR, 1, 4, true },     { S_IFCHR, 1, 5, false },
+		{ S_IFCHR, 1, 11, true },   { S_IFCHR, 4, 63, true },    { S_IFCHR, 4, 64, false },
+		{ S_IFCHR, 5, 0, true },    { S_IFCHR, 7, 200, true },   { S_IFCHR, 10, 223, true },
+		{ S_IFCHR, 10, 229, true }, { S_IFCHR, 10, 232, false }, { S_IFCHR, 13, 64, true },
+		{ S_IFCHR, 21, 0, true },   { S_IFCHR, 128, 0, true },   { S_IFCHR, 143, 9, true },
+		{ S_IFCHR, 144, 0, false }, { S_IFCHR, 202, 0, true },   { S_IFBLK, 7, 0, true },
 		{ S_IFREG, 0, 0, true },
 	};
 
@@ -189,6 +189,7 @@ static void numbers_are_judged(void **state)
 			fail_msg("%u:%u", rows[i].major, rows[i].minor);
 	}
 	assert_non_null(device_path_refusal("/dev/tap0"));
+	assert_non_null(device_path_refusal("/dev/fuse"));
 	assert_non_null(device_path_refusal("/dev"));
 	assert_non_null(device_path_refusal("/dev/vcsa1"));
 	assert_null(device_path_refusal("/dev/ttyACM0"));
