@@ -13,7 +13,7 @@ BOTH = (ALICE, ROOT)
 
 def stand_in(lab, major, minor):
     """A name in /dev under which another device lies for this test. Return: the name."""
-    names = [name for name in ("/dev/hwrng", "/dev/fuse", "/dev/kvm") if os.path.exists(name)]
+    names = [name for name in ("/dev/hwrng", "/dev/kvm", "/dev/cpu_dma_latency", "/dev/rtc0") if os.path.exists(name)]
     if not names:
         raise Skip("there is no device node to put another over")
     node = f"/dev/net/lab-{major}-{minor}"
@@ -53,6 +53,13 @@ def devices_that_are_never_given(lab):
     lab.undo.pop()()
     lab.configure("allow-device = /dev/mem\n")
     lab.shell("echo STARTED", ROOT).refused(125, f"{CONFIG}:1", "/dev/mem", "memory")
+    lab.restore()
+    name = stand_in(lab, 10, 229)
+    for path in (name, "/dev/fuse"):
+        lab.configure(f"allow-device = {path}\n")
+        for user in BOTH:
+            if os.path.exists(path):
+                lab.shell("echo STARTED", user).refused(125, f"{CONFIG}:1", path, "set-id")
     lab.restore()
     lab.shell("true", ROOT, env=lab.environment(ROOT, CLAUDE_SANDBOX_ALLOW_DEVICES="/dev/net/tun")).refused(
         125, "CLAUDE_SANDBOX_ALLOW_DEVICES", "networks")
