@@ -43,6 +43,13 @@ static const char *const settings[] = {
 	"--fetch-timeout=60000",
 };
 
+/*
+ * Node.js believes only the authorities that it brings. The machine's own are root's to choose as npm is, and
+ * a network that answers for everybody is known to them alone.
+ */
+#define AUTHORITIES "/etc/ssl/certs/ca-certificates.crt"
+#define AUTHORITIES_VARIABLE "NODE_EXTRA_CA_CERTS="
+
 void install_npm_done(InstallNpm *npm)
 {
 	free(npm->program);
@@ -245,6 +252,19 @@ char *install_npm_last_line(const char *text)
 	return TAKE_PTR(last);
 }
 
+bool install_npm_is_network(const char *line)
+{
+	/* Node.js' manual, common system errors and DNS error codes; OpenSSL's sentences on certificates. */
+	static const char *const words[] = { "ENOTFOUND",    "EAI_AGAIN",   "ECONNREFUSED",
+					     "ECONNRESET",   "ETIMEDOUT",   "ENETUNREACH",
+					     "EHOSTUNREACH", "certificate", "EPROTO" };
+
+	for (size_t i = 0; i < ELEMENTSOF(words); i++)
+		if (strstr(line, words[i]))
+			return true;
+	return false;
+}
+
 typedef struct Words {
 	char *text;
 	size_t n;
@@ -268,7 +288,7 @@ static int words_read(Words *words, int fd)
 typedef struct Command {
 	const char **argv;
 	const char **environment;
-	char *allocated[6];
+	char *allocated[7];
 } Command;
 
 static void command_done(Command *command)
@@ -287,13 +307,14 @@ static int command_make(const InstallNpm *npm, const char *project, const char *
 					       "TMPDIR=%s",        "PATH=%s" };
 	const char *const values[] = { project, home, home, home, home, npm->path };
 	size_t n = 0, n_arguments = 0, n_environment = 0;
+	bool authorities = false;
 
 	while (arguments[n_arguments])
 		n_arguments++;
 	while (environment && environment[n_environment])
 		n_environment++;
 	ret->argv = calloc(n_arguments + ELEMENTSOF(settings) + 5, sizeof(char *));
-	ret->environment = calloc(n_environment + 4, sizeof(char *));
+	ret->environment = calloc(n_environment + 5, sizeof(char *));
 	if (!ret->argv || !ret->environment)
 		return -ENOMEM;
 	for (size_t i = 0; i < ELEMENTSOF(formats); i++) {
@@ -314,8 +335,16 @@ static int command_make(const InstallNpm *npm, const char *project, const char *
 	memcpy(ret->environment, ret->allocated + 3, 3 * sizeof(char *));
 	n += 3;
 	for (size_t i = 0; i < n_environment; i++)
-		if (install_npm_keeps(environment[i]))
+		if (install_npm_keeps(environment[i])) {
+			authorities = authorities || starts_with(environment[i], AUTHORITIES_VARIABLE);
 			ret->environment[n++] = environment[i];
+		}
+	if (!authorities && check_path(AUTHORITIES, false, 0) == 0) {
+		ret->allocated[6] = strdup(AUTHORITIES_VARIABLE AUTHORITIES);
+		if (!ret->allocated[6])
+			return -ENOMEM;
+		ret->environment[n++] = ret->allocated[6];
+	}
 	return 0;
 }
 
@@ -419,5 +448,11 @@ int install_npm_run(const InstallNpm *npm, const char *project, const char *home
 	if (status == 0)
 		return 0;
 	line = install_npm_last_line(text);
+	if (line && install_npm_is_network(line))
+		return refuse(
+			reterr, -EREMOTEIO,
+			"the registry cannot be reached; if the way there is a proxy, set https_proxy or "
+			"NODE_EXTRA_CA_CERTS. npm failed (%d): %s",
+			status, line);
 	return refuse(reterr, -EREMOTEIO, "npm failed (%d): %s", status, line ? line : "not enough memory");
 }

@@ -44,3 +44,6 @@ int install_npm_run(const InstallNpm *npm, const char *project, const char *home
 /* Of what npm wrote on standard error, the line that a person should read; to be freed, NULL without memory.
  */
 char *install_npm_last_line(const char *text);
+
+/* Does that line say that the registry could not be reached, or not be believed? */
+bool install_npm_is_network(const char *line) _pure_;

@@ -96,12 +96,7 @@ static int replace_link(PlanBuild *build, const char *path, char **ret)
 	return -ELOOP;
 }
 
-/*
- * Follow a person's own links, which the view does not: no session can write in ~/.local/bin, and each link,
- * as what comes out, must be in a place that none can write either (mounts-agent.c). Return: 0, or the view's
- * error.
- */
-static int follow(PlanBuild *build, const char *path, PlanNode *ret)
+int plan_agent_follow(PlanBuild *build, const char *path, PlanNode *ret)
 {
 	_cleanup_free_ char *at = strdup(path);
 
@@ -194,7 +189,7 @@ static int find_own(PlanBuild *build)
 		own = NULL;
 		return -ENOMEM;
 	}
-	r = follow(build, own, &node);
+	r = plan_agent_follow(build, own, &node);
 	if (r == -ENOMEM)
 		return r;
 	if (r == -ELOOP)

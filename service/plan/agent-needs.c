@@ -39,7 +39,7 @@ static bool is_in_home(const PlanBuild *build, const char *path)
 static int find_program(PlanBuild *build, const char *path, char **ret)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-	int r = build->view->resolve(build->view->userdata, path, &node);
+	int r = plan_agent_follow(build, path, &node);
 
 	if (r == -ENOMEM)
 		return r;

@@ -100,6 +100,12 @@ int build_share(PlanBuild *build);    /* 9, 10 */
 int build_dotfiles(PlanBuild *build); /* 15: the person's */
 /* agent-lookup.c */
 int build_find_agent(PlanBuild *build); /* the plan's program too */
+/*
+ * Follow a person's own links, which the view does not: no session can write in ~/.local/bin, and each link,
+ * as what comes out, must be in a place that none can write either (mounts-agent.c). Return: 0, or the view's
+ * error.
+ */
+int plan_agent_follow(PlanBuild *build, const char *path, PlanNode *ret);
 /* agent-needs.c */
 int build_find_needs(PlanBuild *build); /* the last part of build_find_agent() */
 bool plan_agent_is_program(const PlanNode *node);

@@ -14,7 +14,8 @@ static const Profile profiles[] = {
 		.state_file = ".claude.json",
 		.first_arguments = LIST("--no-chrome"),
 		.removed_arguments = LIST("--chrome"),
-		.variables = LIST("CLAUDE_CONFIG_DIR=$HOME/.claude"),
+		/* Its own updates would only fill a private directory, hundreds of MiB at a time. */
+		.variables = LIST("CLAUDE_CONFIG_DIR=$HOME/.claude", "DISABLE_AUTOUPDATER=1"),
 		.skills = ".claude/skills",
 		.temp_root = true,
 		.native_path = true,

@@ -184,7 +184,7 @@ def refused_and_nothing_changed(lab):
         refused("nor such a tag", "npm failed", "nightly", agent=("claude", "nightly"))
         refused("nor such a package", "npm failed", agent=("codex",))
     registry.address = "http://127.0.0.1:1/"
-    refused("no network", "npm failed", "ECONNREFUSED")
+    refused("no network", "registry cannot be reached", "https_proxy", "npm failed", "ECONNREFUSED")
 
 
 @test(60)

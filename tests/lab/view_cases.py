@@ -38,7 +38,7 @@ def environment_is_composed_from_nothing(lab):
             "PATH": f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{home}/.local/bin",
             "HOME": home, "USER": user.name, "LOGNAME": user.name, "SHELL": "/bin/bash", "IS_SANDBOX": "1",
             "IS_SANDBOX_AGENT": "claude", "GIT_CONFIG_GLOBAL": "/etc/claude-gitconfig", "GIT_CONFIG_SYSTEM": "/dev/null",
-            "CLAUDE_CONFIG_DIR": f"{home}/.claude", "TERM": "xterm-256color", "LANG": "C.UTF-8", "EDITOR": "vi",
+            "CLAUDE_CONFIG_DIR": f"{home}/.claude", "DISABLE_AUTOUPDATER": "1", "TERM": "xterm-256color", "LANG": "C.UTF-8", "EDITOR": "vi",
             "LC_TIME": "C", "COLORTERM": "truecolor", "TZ": "UTC",
         } | {name: value for name, value in found.items() if name == "CLAUDE_SANDBOX_ENTRY_GUARD"}, str(user))
 

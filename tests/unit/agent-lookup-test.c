@@ -168,7 +168,8 @@ static void node_of_the_same_installation(void **state)
 		LINK_("~/.nvm/current", "versions/node/v22.1.0"),
 		LINK_(NVM "/bin/pi", "../lib/node_modules/@mariozechner/pi-coding-agent/dist/cli.js"),
 		PROGRAM_(PI_JS, NODE_SCRIPT),
-		PROGRAM_(NVM "/bin/node", NULL),
+		LINK_(NVM "/bin/node", "../lib/node"),
+		PROGRAM_(NVM "/lib/node", NULL),
 		{ "/usr/bin/node", S_IFREG | 0755 },
 		{ 0 },
 	};
@@ -182,8 +183,8 @@ static void node_of_the_same_installation(void **state)
 	entry = plan_fixture_entry(&fixture, "/home/user/.local/bin/pi");
 	assert_int_equal(entry->kind, ENTRY_FILE);
 	assert_int_equal(entry->permissions, 0555);
-	assert_non_null(starts_with(entry->data, "#!/home/user/.nvm/versions/node/v22.1.0/bin/node\n"));
-	expect_read_only(&fixture, NVM "/bin/node");
+	assert_non_null(starts_with(entry->data, "#!/home/user/.nvm/versions/node/v22.1.0/lib/node\n"));
+	expect_read_only(&fixture, NVM "/lib/node");
 	expect_read_only(&fixture, NVM "/lib/node_modules/@mariozechner/pi-coding-agent");
 	assert_null(plan_fixture_entry(&fixture, plan_fixture_path(&fixture, NVM)));
 	plan_fixture_done(&fixture);

@@ -46,6 +46,7 @@ static void test_from_nothing(void **state)
 					     "GIT_CONFIG_GLOBAL",
 					     "GIT_CONFIG_SYSTEM",
 					     "CLAUDE_CONFIG_DIR",
+					     "DISABLE_AUTOUPDATER",
 					     "CLAUDE_SANDBOX_ENTRY_GUARD" };
 	PlanFixture fixture;
 

@@ -101,6 +101,16 @@ static void last_line_is_the_one_that_helps(void **state)
 	}
 }
 
+static void networks_are_told_apart(void **state)
+{
+	assert_true(install_npm_is_network("request to https://r/x failed, reason: getaddrinfo EAI_AGAIN r"));
+	assert_true(install_npm_is_network("request to https://r/x failed, reason: self-signed certificate"));
+	assert_true(
+		install_npm_is_network("network request to http://r/x failed, reason: connect ECONNREFUSED"));
+	assert_false(install_npm_is_network("404 Not Found - GET https://r/x"));
+	assert_false(install_npm_is_network("sha512-A integrity checksum failed when using sha512"));
+}
+
 static void mounts_are_recognised(void **state)
 {
 	static const char text[] = "30 20 0:5 / / ro - ext4 /dev/vda ro\n"
@@ -325,11 +335,17 @@ static void places_of_npm_are_roots(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(versions_are_strict),   cmocka_unit_test(agents_are_the_profiles),
-		cmocka_unit_test(environment_is_chosen), cmocka_unit_test(last_line_is_the_one_that_helps),
-		cmocka_unit_test(mounts_are_recognised), with_place(trees_are_settled),
-		with_place(odd_things_are_refused),      with_place(deep_trees_are_removed),
-		with_place(store_exchanges_versions),    with_place(store_is_ones_own),
+		cmocka_unit_test(versions_are_strict),
+		cmocka_unit_test(agents_are_the_profiles),
+		cmocka_unit_test(environment_is_chosen),
+		cmocka_unit_test(last_line_is_the_one_that_helps),
+		cmocka_unit_test(networks_are_told_apart),
+		cmocka_unit_test(mounts_are_recognised),
+		with_place(trees_are_settled),
+		with_place(odd_things_are_refused),
+		with_place(deep_trees_are_removed),
+		with_place(store_exchanges_versions),
+		with_place(store_is_ones_own),
 		with_place(places_of_npm_are_roots),
 	};
 
