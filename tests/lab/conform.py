@@ -33,6 +33,8 @@ DIFFERENCES = {
     "hang-up grace": "an agent that ignores the hang-up is killed after five seconds: no session is left without a "
                      "person",
     "lines beside a pipe": "while the agent leaves the terminal as it was, the keys are those of the program that reads its output",
+    "group": "a signal that was sent to the whole job reaches the agent's own process: launch cannot see that its group "
+             "was meant, and what is sent to one process must not reach others",
     "repainted": "after a stop that left the agent's modes set they are taken back and set again, and the agent is "
                  "told to paint: natively the screen stays broken",
 }

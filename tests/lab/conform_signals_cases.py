@@ -192,3 +192,17 @@ def an_ignored_stop_that_is_minded_again(side):
         shell.prompt()
         shell.do("fg")
         return shell.transcript.count(b"after\r\n"), shell.exit_status()
+
+
+@conform(of=NAMES)
+def a_group_is_told(side, name):
+    """kill of the job's group. Nobody can tell from a signal whether it came to a process or to its group."""
+    process = family(side)
+    os.killpg(process.pid, getattr(signal, "SIG" + name))
+    line = process.stdout.readline()
+    wait_for(lambda: len(side.notes()) == (1 if side.jailed else 2), "those who hear it have noted it")
+    process.stdin.close()
+    status = process.wait(10)
+    number = int(getattr(signal, "SIG" + name))
+    return status, side.differs("group", sorted(side.notes()), [f"child {number}", f"parent {number}"],
+                                [f"parent {number}"])
