@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Storms: stops, continuations and sizes by the hundred, while output flows."""
 
+import json
 import os
 import random
 import re
@@ -22,6 +23,10 @@ def jailed(lab, user):
     side = Side(lab, user, True)
     side.clean_notes()
     return side
+
+
+def running(lab):
+    return [row[7] for row in json.loads(lab.call("ListSessions", user=ROOT).ok().out)["data"][0]] == ["running"]
 
 
 @test(120, needs="bus")
@@ -105,3 +110,24 @@ def killed_while_it_is_stopped(lab):
             wait_for(lambda: not lab.sessions(), "the session is gone", 6)
             holds(b"usable\r\n" in shell.do("echo usa''ble"), "the shell has its terminal")
             equal({mode for mode in shell.screen() if mode != "2004"}, set(), "modes that are left")
+
+
+@test(120, needs="bus")
+def interrupts_at_the_moment_of_fg(lab):
+    """Ctrl-C while the job is being continued, sooner or later: it ends, always."""
+    chance = random.Random(1)
+    with jailed(lab, ALICE).shell() as shell:
+        for line in ("claude exec cat", "claude exec tail -f /dev/null | sed -u s/^/two-/", "sh -c 'claude lines \"\"; echo no'"):
+            for _ in range(6):
+                shell.type(line + "\n")
+                wait_for(lambda: os.tcgetpgrp(shell.master) != shell.pid, "the job has the terminal")
+                wait_for(lambda: running(lab), "the agent runs")
+                shell.type(b"\x1a")
+                shell.expect("Stopped")
+                shell.prompt()
+                shell.type("fg\n")
+                wait_for(lambda: os.tcgetpgrp(shell.master) != shell.pid, "the job has the terminal")
+                shell.read(chance.choice((0, 0, 0.001, 0.003, 0.01)))
+                shell.type(b"\x03")
+                shell.prompt()
+            wait_for(lambda: not lab.sessions(), "every session is gone")
