@@ -38,14 +38,6 @@ const char *const *entry_guard_names(void)
 	return names;
 }
 
-/* Return: the bind by which the agent may write at path, or NULL. */
-static const Entry *written_by(const PlanBuild *build, const char *path)
-{
-	const Entry *entry = plan_covering(build->plan, path);
-
-	return entry && entry->kind == ENTRY_BIND && entry->mode == ENTRY_RW ? entry : NULL;
-}
-
 /* Call each for path, and for its other names. */
 static int each_name(const PlanBuild *build, const char *path, int (*each)(void *userdata, const char *name),
 		     void *userdata)
@@ -61,7 +53,7 @@ static int can_change(void *userdata, const char *path)
 {
 	const PlanBuild *build = userdata;
 
-	return written_by(build, path) && build->view->can_create(build->view->userdata, path);
+	return build_written_by(build, path) && build->view->can_create(build->view->userdata, path);
 }
 
 static int agent_can_change(const Guard *guard, const char *place)
@@ -69,30 +61,18 @@ static int agent_can_change(const Guard *guard, const char *place)
 	return each_name(guard->build, *place ? place : "/", can_change, guard->build);
 }
 
-/* Keep the directory at the canonical path from being renamed. Inside of the bind that shows it, and before
- * everything that is mounted below: that stays in sight. */
 static int pin(PlanBuild *build, const char *path)
 {
-	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-	const Entry *entry = written_by(build, path);
-	size_t index;
+	Entry *pinned = NULL;
+	int r = build_pin(build, path, ORIGIN, PIN_REASON, &pinned);
 
-	if (!entry || streq(entry->destination, path))
-		return 0;
-	int r = build->view->resolve(build->view->userdata, path, &node);
-	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
-		return r;
-	if (r < 0 || !S_ISDIR(node.mode) || !streq(node.path, path))
+	if (r == -ESTALE)
 		return build_refuse(build, CS_ERROR_UNSAFE_ENTRY_POINT,
 				    "%s was replaced just now, and leads to a directory on PATH; start again",
 				    path);
-	index = (size_t)(entry - build->plan->entries) + 1;
-	r = plan_insert_pin(build->plan, index, &node, ORIGIN, PIN_REASON);
-	if (r < 0)
-		return r;
-	build->allow_first += index <= build->allow_first;
-	build->allow_end += index <= build->allow_end;
-	return 0;
+	if (pinned)
+		pinned->pin = true;
+	return r;
 }
 
 /* path and the directories above it. */
@@ -135,7 +115,7 @@ static int add_guarded(Plan *plan, const char *path)
 static int cover(void *userdata, const char *path)
 {
 	PlanBuild *build = userdata;
-	bool written = written_by(build, path);
+	bool written = build_written_by(build, path);
 	int r = written ? add_guarded(build->plan, path) : 0;
 
 	if (r != 0)
@@ -152,7 +132,7 @@ static int cover(void *userdata, const char *path)
 			name = NULL;
 			return -ENOMEM;
 		}
-		if (!written && written_by(build, name))
+		if (!written && build_written_by(build, name))
 			return build_refuse(
 				build, CS_ERROR_UNSAFE_ENTRY_POINT,
 				"agents may write %s, which stands before /usr/local/bin on PATH; take "

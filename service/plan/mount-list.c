@@ -116,9 +116,9 @@ int plan_add_bind(Plan *plan, PlanNode *source, const char *destination, EntryMo
 	return plan_add(plan, entry, destination, origin, reason);
 }
 
-int plan_insert_pin(Plan *plan, size_t index, PlanNode *node, const char *origin, const char *reason)
+int plan_insert_bind(Plan *plan, size_t index, PlanNode *node, const char *origin, const char *reason)
 {
-	Entry entry = { .kind = ENTRY_BIND, .mode = ENTRY_RW, .pin = true, .source_fd = FD_NONE };
+	Entry entry = { .kind = ENTRY_BIND, .mode = ENTRY_RW, .source_fd = FD_NONE };
 
 	entry.source = strdup(node->path);
 	if (!entry.source)

@@ -11,11 +11,8 @@
  */
 int plan_add_bind(Plan *plan, PlanNode *source /* fd is taken */, const char *destination, EntryMode mode,
 		  const char *origin, const char *reason);
-/*
- * Bind a directory on itself, read-write, so that it stays where it is, before the entry that is at index
- * now. Right after the bind that shows it, it hides none of the mounts below. The fd of node is taken.
- */
-int plan_insert_pin(Plan *plan, size_t index, PlanNode *node, const char *origin, const char *reason);
+/* Bind what node is on its own place, read-write, before the entry that is at index now. Its fd is taken. */
+int plan_insert_bind(Plan *plan, size_t index, PlanNode *node, const char *origin, const char *reason);
 int plan_add_tmpfs(Plan *plan, const char *destination, mode_t permissions, EntryMode mode,
 		   const char *origin, const char *reason);
 int plan_add_file(Plan *plan, const char *destination, const void *data, size_t size, const char *origin,

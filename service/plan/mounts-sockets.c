@@ -8,8 +8,7 @@
  *
  * Where agents write, a cover alone would not hold: the agent moves a directory above it, and the next
  * session finds no socket at the name that the kernel remembers. So every directory between the writable bind
- * and the socket is first bound on itself: a mount point cannot be renamed or removed. All of those come
- * before all covers, which they would otherwise hide.
+ * and the socket is first bound on itself (build_pin()): a mount point cannot be renamed or removed.
  */
 
 #include "service/plan/plan-build.h"
@@ -26,57 +25,33 @@ static bool in_a_home(const PlanBuild *build, const char *path)
 #define PINS_MAX 24u
 #define PIN_REASON "stays where it is, so that nobody moves the cover below it away"
 
-static bool is_destination(const Plan *plan, const char *path)
-{
-	for (size_t i = 0; i < plan->n_entries; i++)
-		if (streq(plan->entries[i].destination, path))
-			return true;
-	return false;
-}
-
-/* Binding path on itself would hide what is mounted below it. */
-static bool has_mounts_below(const Plan *plan, const char *path)
-{
-	for (size_t i = 0; i < plan->n_entries; i++)
-		if (path_is_within(plan->entries[i].destination, path))
-			return true;
-	return false;
-}
-
 /* Keep the directories above path in place, from the one below the bind root downwards. */
 static int pin_above(PlanBuild *build, const char *path, const char *root, size_t *pins)
 {
 	size_t base = streq(root, "/") ? 0 : strlen(root);
 
 	for (const char *slash = strchr(path + base + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-		_cleanup_free_ char *directory = strndup(path, (size_t)(slash - path)), *destination = NULL;
+		_cleanup_free_ char *directory = strndup(path, (size_t)(slash - path));
+		const Entry *entry = directory ? build_written_by(build, directory) : NULL;
+		Entry *pinned = NULL;
 		int r;
 
 		if (!directory)
 			return -ENOMEM;
-		if (is_destination(build->plan, directory) || has_mounts_below(build->plan, directory))
+		if (!entry || streq(entry->destination, directory))
 			continue;
-		r = build->view->resolve(build->view->userdata, directory, &node);
-		if (r == -ENOMEM)
-			return r;
-		if (r < 0 || !S_ISDIR(node.mode) || !streq(node.path, directory))
-			return 0;
 		if (*pins >= PINS_MAX) {
-			r = build_mask(build, directory, node.mode, "system", "programs listen below it");
+			r = build_mask(build, directory, S_IFDIR, "system", "programs listen below it");
 			return r < 0 ? r
 				     : plan_warn(build->plan,
 						 "%s is hidden: too many directories hold sockets that "
 						 "programs listen on",
 						 directory);
 		}
-		destination = strdup(node.path);
-		if (!destination)
-			return -ENOMEM;
-		r = plan_add_bind(build->plan, &node, destination, ENTRY_RW, "system", PIN_REASON);
+		r = build_pin(build, directory, "system", PIN_REASON, &pinned);
 		if (r < 0)
-			return r;
-		++*pins;
+			return r == -ESTALE ? 0 : r;
+		*pins += pinned != NULL;
 	}
 	return 0;
 }

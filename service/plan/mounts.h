@@ -47,7 +47,7 @@ typedef struct Entry {
 	int source_fd;        /* owned; FD_NONE in tests and where there is none */
 	bool device;          /* ENTRY_BIND of a device node: by path, with device access */
 	bool covers_listener; /* masks a socket or FIFO of another program, which may go at any moment */
-	bool pin;             /* a directory on itself: a mount point cannot be renamed or removed */
+	bool pin;             /* a directory on itself that has to stay where it is: it is watched */
 	bool placeholder;     /* masks a name where nothing else may stand: the session makes a file there */
 	char *destination;    /* canonical path inside */
 	void *data;           /* ENTRY_FILE: data_size bytes; ENTRY_LINK: text */

@@ -155,3 +155,33 @@ int build_mask(PlanBuild *build, const char *path, mode_t type, const char *orig
 				    strerror(-r));
 	return plan_add_bind(build->plan, &null, path, ENTRY_MASKED, origin, reason);
 }
+
+const Entry *build_written_by(const PlanBuild *build, const char *path)
+{
+	const Entry *entry = plan_covering(build->plan, path);
+
+	return entry && entry->kind == ENTRY_BIND && entry->mode == ENTRY_RW ? entry : NULL;
+}
+
+int build_pin(PlanBuild *build, const char *path, const char *origin, const char *reason, Entry **ret)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	const Entry *entry = build_written_by(build, path);
+	size_t index;
+
+	if (!entry || streq(entry->destination, path))
+		return 0;
+	int r = build->view->resolve(build->view->userdata, path, &node);
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		return r;
+	if (r < 0 || !S_ISDIR(node.mode) || !streq(node.path, path))
+		return -ESTALE;
+	index = (size_t)(entry - build->plan->entries) + 1;
+	r = plan_insert_bind(build->plan, index, &node, origin, reason);
+	if (r < 0)
+		return r;
+	build->allow_first += index <= build->allow_first;
+	build->allow_end += index <= build->allow_end;
+	*ret = &build->plan->entries[index];
+	return 0;
+}

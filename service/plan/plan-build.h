@@ -67,6 +67,16 @@ int build_links(PlanBuild *build, const char *path, const char *origin);
  */
 int build_mask(PlanBuild *build, const char *path, mode_t type, const char *origin, const char *reason);
 
+/* Return: the bind by which agents may write at the canonical path, or NULL. */
+const Entry *build_written_by(const PlanBuild *build, const char *path);
+/*
+ * Keep the directory at the canonical path from being renamed or removed by agents: bind it on itself, unless
+ * they cannot write around it or it is a mount point already. The bind stands right after the one that shows
+ * the directory, so that everything mounted below stays in sight. Adding entries moves them. Return: 0, with
+ * *ret the new entry or as it was; -ESTALE when there is no such directory; another negative errno.
+ */
+int build_pin(PlanBuild *build, const char *path, const char *origin, const char *reason, Entry **ret);
+
 /* mounts-system.c: the numbers are those of the order in mounts.c. */
 int build_root(PlanBuild *build);       /* 1, 2, 3, 4 */
 int build_run(PlanBuild *build);        /* 5, but for the marker and the sockets */

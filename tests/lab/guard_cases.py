@@ -170,7 +170,9 @@ def entries_that_no_guard_holds_refuse(lab):
                             ("bin:" + REST, ("'bin'", "current directory")), (".:" + REST, ("'.'",)),
                             ("~/bin:" + REST, ("'~/bin'",)), ("node_modules/.bin:" + REST, ("'node_modules/.bin'",)),
                             (path_of(f"{top}/.venv/bin"), (f"{top}/.venv/bin", "does not exist", "create it")),
-                            (path_of(f"{top}/bin/../missing"), ("does not exist",))):
+                            (path_of(f"{top}/bin/../missing"), ("does not exist",)),
+                            (os.fsdecode(b"odd\xff\x1b[1m:") + REST, ("'odd\\xff\\x1b[1m'",)),
+                            (path_of(f"{top}/" + os.fsdecode(b"odd\xff\n")), ("odd\\xff\\x0a",))):
             refused(lab, user, path, *words, cwd=top)
         os.symlink("real", f"{top}/link")
         os.lchown(f"{top}/link", user.uid, user.gid)

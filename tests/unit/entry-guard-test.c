@@ -16,6 +16,7 @@ static const FakeNode machine[] = {
 	{ PROJECT "/a/bin", S_IFDIR | 0755, 1000 },
 	{ PROJECT "/a/sbin", S_IFDIR | 0755, 1000 },
 	{ PROJECT "/a/inner", S_IFDIR | 0755, 1000 },
+	{ PROJECT "/a/socket", S_IFSOCK | 0777, 1000 },
 	{ PROJECT "/file", S_IFREG | 0755, 1000 },
 	{ PROJECT "/link", S_IFLNK | 0777, 1000, "a/bin" },
 	{ PROJECT "/roots", S_IFDIR | 0755, 0 },
@@ -228,6 +229,24 @@ static void test_pins(void **state)
 	plan_fixture_done(&fixture);
 }
 
+/* Above a socket that is covered, too; what is mounted below is no reason to leave the directory loose. */
+static void test_pins_above_sockets(void **state)
+{
+	PlanFixture fixture;
+
+	start(&fixture, "/usr/local/bin");
+	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, PROJECT "/a/inner");
+	strings_append(&fixture.sockets, PROJECT "/a/socket");
+	fixture.facts.sockets = (const char *const *)fixture.sockets;
+	make(&fixture);
+	assert_int_equal(index_of(&fixture, PROJECT "/a"), index_of(&fixture, PROJECT) + 1);
+	assert_true(index_of(&fixture, PROJECT "/a/inner") > index_of(&fixture, PROJECT "/a"));
+	assert_int_equal(plan_fixture_entry(&fixture, PROJECT "/a/socket")->mode, ENTRY_MASKED);
+	/* Its program may remove it at any time: nothing ends for that. */
+	assert_false(plan_fixture_entry(&fixture, PROJECT "/a")->pin);
+	plan_fixture_done(&fixture);
+}
+
 /* Where the mode lets no agent make names, only what is there can be written; the directory stays in place.
  */
 static void test_foreign_directory(void **state)
@@ -317,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_pins),
 		cmocka_unit_test(test_foreign_directory),
 		cmocka_unit_test(test_writable_file),
+		cmocka_unit_test(test_pins_above_sockets),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_hostile_environment),
 	};
