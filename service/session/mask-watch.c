@@ -10,6 +10,7 @@
 
 #include "service/plan/mount-list.h"
 #include "service/plan/workspace-rules.h"
+#include "service/session/placeholder-file.h"
 
 #define WATCHED (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
 #define WATCH_FLAGS (IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK)
@@ -142,7 +143,8 @@ static int add_place(MaskWatch *watch, const Entry *entry, const Entry *under)
 	return 0;
 }
 
-/* Is the directory that stays in place what its name leads to? */
+/* Is the directory that stays in place what its name leads to? Outside too: another one may have been put
+ * there before bwrap mounted this one over it. */
 static bool is_pinned(const Place *place, const struct stat *inside)
 {
 	struct stat pinned, outside;
@@ -176,6 +178,11 @@ static void mask_watch_check(MaskWatch *watch)
 		else if (hidden && fstatat(place->under->source_fd, below(place->under, destination),
 					   &outside, AT_SYMLINK_NOFOLLOW) == 0)
 			hidden = inside.st_dev != outside.st_dev || inside.st_ino != outside.st_ino;
+		/* The same of what keeps a name free: a mask over something else would hide that from the
+		 * agent alone. */
+		if (hidden && place->entry->placeholder)
+			hidden = placeholder_file_stands(place->under->source_fd,
+							 below(place->under, destination), getuid());
 		if (!hidden) {
 			watch->gone(watch->userdata, place->entry);
 			return;

@@ -56,6 +56,13 @@ static int fill(int fd)
 	return fchmod(fd, FILE_MODE) < 0 ? -errno : 0;
 }
 
+bool placeholder_file_stands(int directory_fd, const char *name, uid_t uid)
+{
+	struct stat st;
+
+	return look(directory_fd, name, uid, false, &st) > 0;
+}
+
 int placeholder_file_make(int directory_fd, const char *name, uid_t uid)
 {
 	_cleanup_close_ int fd = FD_NONE;
@@ -70,6 +77,8 @@ int placeholder_file_make(int directory_fd, const char *name, uid_t uid)
 		return r < 0 ? r : r > 0 ? 0 : -EEXIST;
 	}
 	r = fill(fd);
+	if (r == 0 && !placeholder_file_stands(directory_fd, name, uid))
+		r = -EOPNOTSUPP;
 	if (r < 0) {
 		(void)unlinkat(directory_fd, name, 0);
 		return r;

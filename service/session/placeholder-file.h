@@ -13,8 +13,11 @@
 
 /*
  * Put one at name, or find it there. Return: 1 made; 0 there already; -EEXIST when anything else is there;
- * another negative errno, after which nothing of ours is there.
+ * -EOPNOTSUPP where the file system keeps no modes or owners; another negative errno. After an error nothing
+ * of ours is there.
  */
 int placeholder_file_make(int directory_fd, const char *name, uid_t uid);
+/* Is it one, whole? */
+bool placeholder_file_stands(int directory_fd, const char *name, uid_t uid);
 /* Remove it, if it is one, or the beginning of one; anything else stays. */
 void placeholder_file_remove(int directory_fd, const char *name, uid_t uid);

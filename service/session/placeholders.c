@@ -196,6 +196,26 @@ int placeholders_make(Placeholders *placeholders, const char *directory, const c
 	return 0;
 }
 
+static int hold_file(Placeholders *placeholders, int directory_fd, const char *name)
+{
+	_cleanup_close_ int fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 0);
+	struct PlaceholderFile *grown;
+	char *copy;
+
+	if (fd < 0)
+		return -errno;
+	grown = reallocarray(placeholders->files, placeholders->n_files + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	placeholders->files = grown;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	grown[placeholders->n_files++] =
+		(struct PlaceholderFile){ .directory_fd = TAKE_FD(fd), .name = copy };
+	return 0;
+}
+
 int placeholders_make_file(Placeholders *placeholders, int directory_fd, const char *directory,
 			   const char *name)
 {
@@ -210,6 +230,8 @@ int placeholders_make_file(Placeholders *placeholders, int directory_fd, const c
 		r = errno == ENOENT ? 0 : -errno;
 	if (r == 0)
 		r = record_path(placeholders, directory, name);
+	if (r == 0)
+		r = hold_file(placeholders, directory_fd, name);
 	return r < 0 ? r : placeholder_file_make(directory_fd, name, placeholders->uid);
 }
 
@@ -241,6 +263,9 @@ static void remove_all(const Placeholders *placeholders)
 	_cleanup_free_ char *text = NULL;
 	ssize_t size;
 
+	for (size_t i = 0; i < placeholders->n_files; i++)
+		placeholder_file_remove(placeholders->files[i].directory_fd, placeholders->files[i].name,
+					placeholders->uid);
 	if (record_fd < 0)
 		return;
 	size = record_read(record_fd, &text);
@@ -282,6 +307,11 @@ void placeholders_close(Placeholders *placeholders)
 			remove_all(placeholders);
 		(void)flock(placeholders->guard_fd, LOCK_UN);
 	}
+	for (size_t i = 0; i < placeholders->n_files; i++) {
+		(void)close_fd(placeholders->files[i].directory_fd);
+		free(placeholders->files[i].name);
+	}
+	free(placeholders->files);
 	free(placeholders->home);
 	*placeholders = PLACEHOLDERS_INIT;
 }

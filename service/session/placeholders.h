@@ -25,6 +25,11 @@ typedef struct Placeholders {
 	PlanView view; /* must live until placeholders_close() */
 	char *home;
 	uid_t uid;
+	struct PlaceholderFile {
+		int directory_fd;
+		char *name;
+	} * files; /* this session's, by where they are: a directory may be moved */
+	size_t n_files;
 } Placeholders;
 
 #define PLACEHOLDERS_INIT ((Placeholders){ .guard_fd = FD_NONE })

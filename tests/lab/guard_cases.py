@@ -330,6 +330,8 @@ def placeholder_that_goes_ends_the_session(lab):
             holds(err.startswith(f"claude-sandbox: the session was ended: {path} was moved, removed or replaced") and
                   err.count("\n") == 1, f"{user}: {err!r}")
             wait_for(lambda: not lab.sessions(), "it is gone")
+            left = [name for _, _, names in os.walk(top) for name in names if name in NAMES]
+            equal(left, ["pi"] if place == "bin/pi" else [], f"{user}: only what a person put there stays")
             subprocess.run(["/bin/rm", "-rf", top], check=True)
             lab.workspace(user, "watched")
 

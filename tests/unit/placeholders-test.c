@@ -421,9 +421,25 @@ static void of_another_owner(void **state)
 	assert_false(exists(bin.path, "claude"));
 }
 
-/* The directory was moved, and a link stands in its place: what the link leads to is not ours to remove from.
- */
+/* The directory was moved, and a link stands in its place: nothing is removed by that name. */
 static void no_file_through_a_link(void **state)
+{
+	const Fixture *f = *state;
+	_cleanup_free_ char *elsewhere = path_of(f->root, "elsewhere");
+	_cleanup_(bin_done) Bin bin = bin_make(f);
+	Placeholders killed = begin(f), next;
+
+	assert_int_equal(placeholders_make_file(&killed, bin.fd, bin.path, "claude"), 1);
+	end(&killed, false);
+	assert_return_code(rename(bin.path, elsewhere), errno);
+	assert_return_code(symlink(elsewhere, bin.path), errno);
+	next = begin(f);
+	end(&next, true);
+	assert_true(exists(elsewhere, "claude"));
+}
+
+/* By what it holds, a session finds it wherever the directory is now. */
+static void a_directory_that_was_moved(void **state)
 {
 	const Fixture *f = *state;
 	_cleanup_free_ char *elsewhere = path_of(f->root, "elsewhere");
@@ -432,9 +448,8 @@ static void no_file_through_a_link(void **state)
 
 	assert_int_equal(placeholders_make_file(&p, bin.fd, bin.path, "claude"), 1);
 	assert_return_code(rename(bin.path, elsewhere), errno);
-	assert_return_code(symlink(elsewhere, bin.path), errno);
 	end(&p, true);
-	assert_true(exists(elsewhere, "claude"));
+	assert_false(exists(elsewhere, "claude"));
 }
 
 /* One that is there without being in the record goes with the last session all the same. */
@@ -494,6 +509,7 @@ int main(void)
 		TEST(what_is_not_ours),
 		TEST(of_another_owner),
 		TEST(no_file_through_a_link),
+		TEST(a_directory_that_was_moved),
 		TEST(a_stray_one_is_taken_over),
 		TEST(a_file_that_cannot_be_made),
 		TEST(without_a_guard_it_refuses),
