@@ -105,10 +105,10 @@ static int warn_of_strange(const GitIdentity *git, const char *repository, const
 			       repository);
 }
 
-int git_places_choose(const PlanView *view, const GitIdentity *git, const PlanNode *node, PlanFacts *facts,
-		      char ***warnings)
+int git_places_choose(const PlanView *view, const GitIdentity *git, const PlanNode *node, const char *home,
+		      PlanFacts *facts, char ***warnings)
 {
-	const char *workspace = node->path;
+	const char *workspace = node->path, *top;
 	int r;
 
 	if (!workspace)
@@ -129,11 +129,15 @@ int git_places_choose(const PlanView *view, const GitIdentity *git, const PlanNo
 	}
 	if (!git->directory || !git->common_directory)
 		return 0;
-	if (top_above(git, workspace))
+	top = top_above(git, workspace);
+	/* A home kept in git is no repository of the project's, and no workspace either. */
+	if (top && home && path_is_within(home, top))
+		return 0;
+	if (top)
 		return strings_appendf(warnings,
 				       "git cannot work fully inside: the repository's top is %s, and the "
 				       "workspace is only %s; start there",
-				       top_above(git, workspace), workspace);
+				       top, workspace);
 	if (path_is_within(git->directory, workspace))
 		return path_is_within(git->common_directory, workspace)
 			       ? 0

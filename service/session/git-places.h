@@ -24,7 +24,7 @@ bool git_needs_set_id(const GitIdentity *git, mode_t mask);
 /*
  * The places of the repository that belong to the workspace though they lie elsewhere, into facts (borrowed
  * from git): only where the workspace is the top of what git means and the repository points back to it. What
- * does not work inside, and why, is a warning. Return: 0 or -ENOMEM.
+ * does not work inside, and why, is a warning; home: the user's, canonical, or NULL. Return: 0 or -ENOMEM.
  */
 int git_places_choose(const PlanView *view, const GitIdentity *git, const PlanNode *workspace,
-		      PlanFacts *facts, char ***warnings);
+		      const char *home, PlanFacts *facts, char ***warnings);

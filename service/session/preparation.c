@@ -384,8 +384,8 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 			     .terminal_path = keys->terminal_path,
 			     .descriptors = descriptors.descriptors,
 			     .n_descriptors = descriptors.n };
-	r = git_places_choose(&view, &preparation->git, &preparation->workspace, &facts,
-			      &preparation->warnings);
+	r = git_places_choose(&view, &preparation->git, &preparation->workspace, preparation->view.home,
+			      &facts, &preparation->warnings);
 	if (r == 0 && git_needs_set_id(&preparation->git, preparation->request->file_mode_mask))
 		r = strings_append(
 			&preparation->warnings,

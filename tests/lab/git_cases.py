@@ -215,6 +215,19 @@ def a_directory_of_a_repository_is_not_all_of_it(lab):
                    "start there")
 
 
+@test(60, needs="bus")
+def a_home_in_git_is_not_the_projects(lab):
+    """Nothing to be told: that repository is hidden, and a project in the home is not part of it."""
+    person(lab, ALICE)
+    work = fresh(lab, ALICE, "loose")
+    git(lab, ALICE, ALICE.home, "init", "-q")
+    try:
+        result = lab.shell("git status 2>/dev/null || echo none; git init -q && git commit -q --allow-empty -m x && echo own", cwd=work)
+        equal(result.ok().out, b"none\nown\n")
+    finally:
+        shutil.rmtree(f"{ALICE.home}/.git")
+
+
 FORGED = ("git does not work inside: .git names the repository {}, which knows no worktree here; if it should, run git "
           "worktree repair there")
 FORGED_WHOLE = ("git does not work inside: .git names the repository {}, which knows no worktree here; if it should, run git "
@@ -272,6 +285,18 @@ def forged_git_directories_get_nothing(lab):
     git(lab, ALICE, work, "init", "-q")
     git(lab, ALICE, work, "config", "core.worktree", other)
     equal(lab.shell(f"ls -d {other} 2>/dev/null; true", cwd=work).ok().out, b"")
+
+
+@test(60, needs="bus")
+def names_of_repositories_cannot_steer_the_terminal(lab):
+    """The warning names a path that an agent chose: shown, never sent."""
+    person(lab, ALICE)
+    work = fresh(lab, ALICE, "work")
+    name = "victim \x1b]0;title\x07\x1b[31m"
+    repository(lab, ALICE, fresh(lab, ALICE, name))
+    machine.write(f"{work}/.git", f"gitdir: {ALICE.home}/{name}/.git\n", 0o644, ALICE)
+    shown = f"{ALICE.home}/victim \\x1b]0;title\\x07\\x1b[31m/.git"
+    warned(lab.shell("true", cwd=work), FORGED_WHOLE.format(shown, work))
 
 
 @test(60, needs="bus")
