@@ -72,6 +72,8 @@ def waiting_calls_are_counted(machine, watch):
 def crowd(path, n):
     """Calls that wait for a silent session, all of them taken when this returns."""
     connection = dbus.bus.BusConnection(BUS)
+    # a sender that is not known yet may send a few messages alone
+    connection.call_blocking(NAME, PATH, MANAGER, "ListSessions", "", [], timeout=20)
     for _ in range(n):
         connection.send_message(dbus.lowlevel.MethodCallMessage(NAME, path, SESSION, "ListExposure"))
     connection.call_blocking(NAME, PATH, MANAGER, "ListSessions", "", [], timeout=20)
