@@ -11,7 +11,7 @@ import bus
 import machine
 from case import SANDBOX, equal, holds, test, wait_for
 from device_cases import stand_in
-from exposure import Agent, compare_paths, compare_variables
+from exposure import Agent, below, compare_paths, compare_variables, decider
 from machine import ALICE, BOB, ROOT
 
 
@@ -104,6 +104,51 @@ def table_is_what_is_mounted(lab):
         for profile in profiles():
             for variant in VARIANTS:
                 check_variant(lab, profile, user, variant)
+
+
+def sample(user):
+    """Paths of every part of the machine, without links on the way."""
+    found = []
+    for top, most in ((b"/", 60), (b"/etc", 400), (b"/run", 200), (b"/var", 200), (b"/srv", 50), (b"/opt", 50), (b"/tmp", 50),
+                      (b"/usr/local", 100), (os.fsencode(user.home), 400), (b"/home/bob", 50), (b"/root", 50)):
+        n = 0
+        for directory, directories, names in os.walk(top):
+            for name in sorted(directories + names):
+                path = os.path.join(directory, name)
+                if n < most and not below(path, b"/dev") and not below(path, b"/proc") and os.path.realpath(path) == path:
+                    found.append(path)
+                    n += 1
+            if n >= most:
+                break
+            directories.sort()
+    return found
+
+
+def identity(path):
+    try:
+        status = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+@test(90, needs="bus")
+def every_path_is_what_the_table_says(lab):
+    """For many paths of the machine: the agent sees the same file exactly where the last row at or above says so."""
+    for user in (ALICE, ROOT):
+        furnish(user)
+        with Agent(lab, "claude", user) as held:
+            rows, root = held.exposure(), b"/proc/%d/root" % held.leader
+            paths, seen = sample(user), 0
+            for path in paths:
+                row = decider(rows, path)
+                outside, inside = identity(path), identity(root + path)
+                if outside is None or row[1] in ("dev", "proc") or (row[0] == path and row[1] == "bind" and os.path.isfile(path)):
+                    continue
+                shown = row[1] == "bind" and row[2] in ("ro", "rw")
+                equal(inside == outside, shown, f"{user}: {path!r} by {row}")
+                seen += shown
+            holds(300 < len(paths) and 100 < seen < len(paths), f"{len(paths)} paths, {seen} shown")
 
 
 @test(60, needs="bus")
