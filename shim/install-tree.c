@@ -36,6 +36,8 @@ static struct dirent *next_entry(DIR *stream)
 	return entry;
 }
 
+#define RESOLVE_TRIES 10000u
+
 typedef struct Walk {
 	int root_fd;
 	dev_t device;
@@ -53,8 +55,17 @@ static int settle_link(Walk *walk, int directory_fd, const char *name, const cha
 	/* The kernel itself follows it and stops where it would leave (openat2(2)). */
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
-	_cleanup_close_ int fd = (int)syscall(SYS_openat2, walk->root_fd, path, &how, sizeof(how));
+	_cleanup_close_ int fd = FD_NONE;
 
+	/* Where something is mounted or renamed anywhere meanwhile, it does not vouch for a ".."
+	 * (openat2(2)). */
+	for (unsigned i = 0; i < RESOLVE_TRIES; i++) {
+		fd = (int)syscall(SYS_openat2, walk->root_fd, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	if (fd < 0 && errno == EAGAIN)
+		return refuse_errno(walk, -EAGAIN, path);
 	if (fd < 0)
 		return refuse(walk->reterr, -EBADMSG, "the link %s leads out of the package or nowhere",
 			      path);
