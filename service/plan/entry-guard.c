@@ -228,6 +228,25 @@ static int step(const Guard *guard, Walk *walk, const char *name)
 	return 1;
 }
 
+/* Most entries: a directory to which no link leads. Return: as follow(); 0 when it has to be looked at
+ * closely.
+ */
+static int follow_straight(const Guard *guard, const char *entry, char **ret)
+{
+	const PlanView *view = guard->build->view;
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	int r;
+
+	if (view->resolve(view->userdata, entry, &node) < 0 || !S_ISDIR(node.mode) ||
+	    !streq(node.path, entry))
+		return 0;
+	r = each_name(guard->build, entry, pin_all, guard->build);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(node.path);
+	return 1;
+}
+
 /*
  * Follow an entry of PATH as a shell would, whoever's the links are: nothing is opened by it. Return: 1 and
  * *ret, the canonical directory; 0 when it leads nowhere, and the agent cannot change that; a negative errno.
@@ -236,6 +255,10 @@ static int follow(const Guard *guard, const char *entry, char **ret)
 {
 	_cleanup_(walk_done) Walk walk = { .place = strdup(""), .rest = strdup(entry) };
 
+	int r = follow_straight(guard, entry, ret);
+
+	if (r != 0)
+		return r;
 	if (!walk.place || !walk.rest)
 		return -ENOMEM;
 	for (;;) {
@@ -248,7 +271,7 @@ static int follow(const Guard *guard, const char *entry, char **ret)
 		if (n == 0)
 			break;
 		memmove(walk.rest, start + n, strlen(start + n) + 1);
-		int r = step(guard, &walk, name);
+		r = step(guard, &walk, name);
 		if (r <= 0)
 			return r;
 	}

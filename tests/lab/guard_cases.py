@@ -207,6 +207,31 @@ def what_is_planted_refuses_and_stays(lab):
 
 
 @test(60, needs="bus")
+def what_the_mode_forbids_needs_no_names(lab):
+    """A directory of root's, or on a read-only mount, in the workspace; but one's own mode can be changed."""
+    top = lab.workspace(ALICE, "forbidden")
+    own(ALICE, f"{top}/loose", f"{top}/closed", f"{top}/mounted")
+    os.makedirs(f"{top}/loose/roots", exist_ok=True)
+    subprocess.run(["/bin/mount", "--bind", "-o", "ro", f"{top}/closed", f"{top}/mounted"], check=True)
+    lab.undo.append(lambda: subprocess.run(["/bin/umount", f"{top}/mounted"], check=True))
+    before = listing(top)
+    script = """
+import os, sys
+for function, *arguments in ((os.mkdir, sys.argv[1] + "/claude"), *((os.rename, path, "away") for path in sys.argv[1:])):
+    try:
+        function(*arguments)
+        print("did", arguments)
+    except OSError:
+        pass"""
+    for directory, *above in (("loose/roots", "loose"), ("mounted",)):
+        result = lab.shell('exec /usr/bin/python3 -c "$0" "$@"', arguments=(script, directory, *above), cwd=top,
+                           env=lab.environment(ALICE, PATH=path_of(f"{top}/{directory}"))).ok()
+        equal((result.out, listing(top)), (b"", before), directory)
+    os.chmod(f"{top}/closed", 0o555)
+    refused(lab, ALICE, path_of(f"{top}/closed"), f"{top}/closed/claude cannot be kept free", "Permission denied", cwd=top)
+
+
+@test(60, needs="bus")
 def directories_are_guarded_by_every_name(lab):
     """Through a link that no agent can change, and through a second mount."""
     for user in BOTH:
