@@ -24,7 +24,7 @@ typedef struct Making {
 	char id[CS_ID_LENGTH + 1];
 	char group[CS_ID_LENGTH + 1];
 	bool directory;
-	int link_fd, request_fd, lifeline_fd, guard_fd, cgroup_fd;
+	int link_fd, request_fd, lifeline_fd, guard_fd, state_fd, cgroup_fd;
 	gid_t gid;
 	gid_t *groups;
 	size_t n_groups;
@@ -36,6 +36,7 @@ static void making_done(Making *making)
 {
 	close_fd(making->link_fd);
 	close_fd(making->guard_fd);
+	close_fd(making->state_fd);
 	close_fd(making->request_fd);
 	close_fd(making->lifeline_fd);
 	close_fd(making->cgroup_fd);
@@ -142,7 +143,7 @@ static int make_directory(Making *making, char **ret_problem)
 	Manager *manager = making->manager;
 	int r;
 
-	r = making->guard_fd = run_dir_open_guard(making->user.uid, ret_problem);
+	r = run_dir_open_locks(making->user.uid, &making->guard_fd, &making->state_fd, ret_problem);
 	if (r < 0)
 		return r;
 	if (making->launch->profile->temp_root) {
@@ -315,6 +316,7 @@ static int spawn_child(Making *making, pid_t *ret_pid, int *ret_pidfd, char **re
 		.request = &launch->request,
 		.link_fd = making->link_fd,
 		.guard_fd = making->guard_fd,
+		.state_fd = making->state_fd,
 		.request_fd = making->request_fd,
 		.lifeline_fd = making->lifeline_fd,
 		.cgroup_fd = making->cgroup_fd,
@@ -420,6 +422,7 @@ void launch_start(Launch *launch)
 		.launch = launch,
 		.link_fd = FD_NONE,
 		.guard_fd = FD_NONE,
+		.state_fd = FD_NONE,
 		.request_fd = FD_NONE,
 		.lifeline_fd = FD_NONE,
 		.cgroup_fd = FD_NONE,

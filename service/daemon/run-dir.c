@@ -108,10 +108,25 @@ static int user_directory(int parent_fd, const char *parent, uid_t user, uid_t u
 	return directory_make(parent_fd, path + strlen(parent) + 1, path, uid, gid, mode, ret_problem);
 }
 
-int run_dir_open_guard(uid_t uid, char **ret_problem)
+/* Return: a lock file in the user's directory, or a negative errno. */
+static int open_lock(int directory_fd, uid_t uid, const char *name, char **ret_problem)
 {
-	_cleanup_close_ int users_fd = FD_NONE, fd = FD_NONE, guard_fd = FD_NONE;
+	_cleanup_close_ int fd =
+		openat(directory_fd, name, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return refuse(ret_problem, -errno, "%s/users/%u/%s cannot be made: %s", CS_RUN_DIR, uid, name,
+			      strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_uid != 0)
+		return refuse(ret_problem, -EPERM, "%s/users/%u/%s is not a file of root's; remove it",
+			      CS_RUN_DIR, uid, name);
+	return TAKE_FD(fd);
+}
+
+int run_dir_open_locks(uid_t uid, int *ret_guard_fd, int *ret_state_fd, char **ret_problem)
+{
+	_cleanup_close_ int users_fd = FD_NONE, fd = FD_NONE, guard_fd = FD_NONE, state_fd = FD_NONE;
 
 	users_fd = directory_open(CS_RUN_DIR "/users");
 	if (users_fd < 0)
@@ -120,14 +135,15 @@ int run_dir_open_guard(uid_t uid, char **ret_problem)
 	fd = user_directory(users_fd, CS_RUN_DIR "/users", uid, 0, 0, 0711, ret_problem);
 	if (fd < 0)
 		return fd;
-	guard_fd = openat(fd, "guard", O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	if (guard_fd < 0 || fstat(guard_fd, &st) < 0)
-		return refuse(ret_problem, -errno, "%s/users/%u/guard cannot be made: %s", CS_RUN_DIR, uid,
-			      strerror(errno));
-	if (!S_ISREG(st.st_mode) || st.st_uid != 0)
-		return refuse(ret_problem, -EPERM, "%s/users/%u/guard is not a file of root's; remove it",
-			      CS_RUN_DIR, uid);
-	return TAKE_FD(guard_fd);
+	guard_fd = open_lock(fd, uid, "guard", ret_problem);
+	if (guard_fd < 0)
+		return guard_fd;
+	state_fd = open_lock(fd, uid, "state", ret_problem);
+	if (state_fd < 0)
+		return state_fd;
+	*ret_guard_fd = TAKE_FD(guard_fd);
+	*ret_state_fd = TAKE_FD(state_fd);
+	return 0;
 }
 
 int run_dir_make_temp(uid_t uid, gid_t gid, char **ret_problem)

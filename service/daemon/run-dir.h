@@ -22,12 +22,12 @@
  */
 int run_dir_prepare(char **ret_problem);
 /*
- * Open what a user's sessions lock, CS_RUN_DIR/users/UID/guard, made where it is missing. It is root's (0600,
- * in directories of root's): nobody else can hold its locks, and nobody can fill /run through it, since
- * flock(2) works on the read-only descriptor that this returns. Return: that, or a negative errno with
- * *ret_problem.
+ * Open what a user's sessions lock, CS_RUN_DIR/users/UID/guard (while they live) and state (while they write
+ * the agent's state), made where they are missing. They are root's (0600, in directories of root's): nobody
+ * else can hold their locks, and nobody can fill /run through them, since flock(2) works on the read-only
+ * descriptors that this returns. Return: 0, or a negative errno with *ret_problem.
  */
-int run_dir_open_guard(uid_t uid, char **ret_problem);
+int run_dir_open_locks(uid_t uid, int *ret_guard_fd, int *ret_state_fd, char **ret_problem);
 /*
  * Make CS_TEMP_ROOT (root's, 0711) and UID below it (the user's, 0700). Return: 0; -EPERM with *ret_problem
  * where something of another owner, or a link, is in the way.

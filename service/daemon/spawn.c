@@ -227,6 +227,7 @@ static int place_descriptors(const SpawnPlan *plan, int *pipe_fd)
 	wanted[SPAWN_FD_REQUEST] = plan->request_fd;
 	wanted[SPAWN_FD_LIFELINE] = plan->lifeline_fd;
 	wanted[SPAWN_FD_GUARD] = plan->guard_fd;
+	wanted[SPAWN_FD_STATE] = plan->state_fd;
 	for (int key = 0; key < (int)REQUEST_KEYS; key++)
 		wanted[SPAWN_FD_STDIN + key] = plan->request->fds[key];
 

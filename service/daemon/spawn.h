@@ -17,7 +17,7 @@ typedef struct SpawnPlan {
 	size_t n_groups;
 	const CallerFacts *facts;
 	const LaunchRequest *request;
-	int link_fd, request_fd, lifeline_fd, guard_fd;
+	int link_fd, request_fd, lifeline_fd, guard_fd, state_fd;
 	int cgroup_fd; /* the group's directory, or FD_NONE */
 } SpawnPlan;
 

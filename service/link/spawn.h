@@ -17,7 +17,8 @@ enum {
 	SPAWN_FD_STDOUT = 8,
 	SPAWN_FD_STDERR = 9,
 	SPAWN_FD_GUARD = 10, /* root's lock file, read-only: one open file description for each session */
-	SPAWN_FD_MAX = 11,
+	SPAWN_FD_STATE = 11, /* the same for those who write state: locked for moments */
+	SPAWN_FD_MAX = 12,
 };
 
 /* The stage of `session` itself, which could not begin to listen; the others are the service's own. */

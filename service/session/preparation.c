@@ -10,9 +10,7 @@
 #include "service/session/sockets.h"
 #include "service/session/temp-root.h"
 
-/* An agent's state must have a place before its first launch, or what it learns would be lost with the jail.
- */
-static int make_state(Preparation *preparation, char **ret_problem)
+int preparation_make_state(Preparation *preparation, char **ret_problem)
 {
 	const SessionRequest *request = preparation->request;
 	PlanView view = view_functions(&preparation->view);
@@ -363,9 +361,7 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	int r;
 
 	*ret_error = CS_ERROR_PLAN_REFUSED;
-	r = make_state(preparation, ret_problem);
-	if (r == 0)
-		r = make_placeholders(preparation, ret_problem);
+	r = make_placeholders(preparation, ret_problem);
 	if (r == 0)
 		r = make_git_config(preparation, &git_config);
 	if (r == 0)

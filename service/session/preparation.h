@@ -32,6 +32,11 @@ typedef struct Preparation {
  */
 int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile,
 		     int guard_fd, char **ret_problem);
+/*
+ * An agent's state must have a place before its first launch, or what it learns would be lost with the jail.
+ * Return: 0; a negative errno with *ret_problem.
+ */
+int preparation_make_state(Preparation *preparation, char **ret_problem);
 void preparation_done(Preparation *preparation);
 /* Nothing of the jail runs any more: what was made on the host for its mounts goes. */
 void preparation_release(Preparation *preparation);

@@ -88,8 +88,8 @@ static void session_go(Session *session)
 }
 
 /*
- * git answers and the wire comes in any order; the plan needs the one, the agent both. The mounts need no
- * wire: bwrap makes them beside pasta's start, and init waits.
+ * git answers, the wire comes and the agent's state is there in any order; the plan needs the first, the
+ * agent all. The mounts need no wire: bwrap makes them beside pasta's start, and init waits.
  */
 static void session_advance(Session *session)
 {
@@ -98,7 +98,7 @@ static void session_advance(Session *session)
 	if (session->phase == PHASE_STARTING && session->planned && !session->executed)
 		session_execute(session);
 	if (session->phase == PHASE_STARTING && session->executed && session->wire_known &&
-	    !session->released)
+	    session->state_known && !session->released)
 		session_go(session);
 }
 
@@ -112,6 +112,38 @@ static void on_git_answered(void *userdata, const GitIdentity *identity)
 	if (r < 0)
 		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, NULL);
 	session_advance(session);
+}
+
+/* ---- the agent's state ---- */
+
+void session_state_known(Session *session)
+{
+	session->state_known = true;
+	session_warn(session, state_watch_warnings(session->state));
+	session_advance(session);
+}
+
+/* What a person did outside since the last session is there before the agent looks. */
+static int start_state(Session *session, char **ret_problem)
+{
+	int r = preparation_make_state(&session->preparation, ret_problem);
+
+	if (r < 0 || session->state)
+		return r;
+	session->state_known = true;
+	if (!session->profile->state_file || session->state_fd < 0)
+		return 0;
+	r = state_watch_new(session->event,
+			    &(StateFiles){ .view = view_functions(&session->preparation.view),
+					   .home = session->request.home,
+					   .directory = session->profile->directories[0],
+					   .name = session->profile->state_file,
+					   .uid = session->request.uid,
+					   .lock_fd = session->state_fd },
+			    session_state_settled, session, &session->state);
+	if (r == 0)
+		session->state_known = state_watch_begin(session->state) == 0;
+	return r;
 }
 
 /* ---- the wire ---- */
@@ -336,6 +368,11 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	if (r < 0)
 		return r;
 	start_git(session);
+	*ret_error = CS_ERROR_PLAN_REFUSED;
+	r = start_state(session, ret_problem);
+	if (r < 0)
+		return r;
+	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
 	return try_proc(session, ret_problem);
 }
 
@@ -349,6 +386,7 @@ void session_begin(Session *session, SessionInput *input)
 	input->request = (SessionRequest){ 0 };
 	session->descriptors = input->descriptors;
 	session->guard_fd = input->guard_fd;
+	session->state_fd = input->state_fd;
 	r = session_take(session, input->fds, &error, &problem);
 	if (r == 0)
 		r = session_sequence(session, &error, &problem);

@@ -12,14 +12,16 @@
 #include "service/session/preparation.h"
 #include "service/session/reports.h"
 #include "service/session/session.h"
+#include "service/session/state-watch.h"
 #include "service/session/tail.h"
 #include "service/session/wire.h"
 
 /*
- * STARTING  read the host → holder → deny, self-test, read back → then at once: the wire, git, a try at /proc
- *           → plan (when git has answered) → bwrap (when the wire is up, or cannot be) → init reports the
+ * STARTING  read the host → holder → deny, self-test, read back → then at once: the wire, git, the agent's
+ *           state, a try at /proc → plan (when git has answered) → bwrap → go (when the wire is up, or cannot
+ *           be, and the state is there) → init reports the
  * agent RUNNING   until the agent's exit is reported, or the jail's init is gone, or the terminal, or a stop
- * ENDING    nothing may go on running: kill what does not end, reap
+ * ENDING    nothing may go on running: kill what does not end, reap; then bring the agent's state out
  * SAYING    everything is gone; the service and launch are told, for two seconds at most
  *
  * Only STARTING fails (LINK_FAILED); afterwards there is an exit status. The order of the denial is in
@@ -42,6 +44,7 @@ struct Session {
 	const Profile *profile;
 	struct rlimit descriptors;
 	int guard_fd; /* what this user's sessions lock, for life */
+	int state_fd; /* and while they write the agent's state */
 
 	LinkServer *link;
 	Lifeline *lifeline;
@@ -56,11 +59,13 @@ struct Session {
 	Preparation preparation;
 	Plan plan;
 	MaskWatch *masks;
-	Tail tail; /* of bwrap's standard error */
+	StateWatch *state; /* NULL for agents without such state */
+	Tail tail;         /* of bwrap's standard error */
 
-	bool private_proc, planned, wire_known, git_known, offline, executed, released, stopped;
-	bool again;   /* the start is the second one */
-	pid_t leader; /* the jail's init */
+	bool private_proc, planned, wire_known, git_known, state_known, offline, executed, released, stopped;
+	bool again;      /* the start is the second one */
+	bool state_last; /* the agent's state is brought out, after the end */
+	pid_t leader;    /* the jail's init */
 	int leader_fd;
 
 	char *error, *problem; /* of a launch that failed */
@@ -95,4 +100,12 @@ void session_tell(Session *session);
 void session_warn(Session *session, char *const *warnings);
 /* Be called back when the holder, or the bwrap that it became, ends. Return: 0 or a negative errno. */
 int session_watch_holder(Session *session);
+/* The work of the state's watch that was awaited, before the agent or after it, is done. userdata: the
+ * session.
+ */
+void session_state_settled(void *userdata);
+/* The agent may start, as far as its state goes. */
+void session_state_known(Session *session);
+/* Nothing of the jail runs any more. */
+void session_finished(Session *session);
 extern const ReportsCalls session_reports_calls;

@@ -59,7 +59,24 @@ static void session_leave_if_done(Session *session)
 		(void)sd_event_exit(session->event, 0);
 }
 
-/* Nothing of the jail runs any more. */
+static bool was_said(const Session *session, const char *warning)
+{
+	for (size_t i = 0; session->warnings && session->warnings[i]; i++)
+		if (streq(session->warnings[i], warning))
+			return true;
+	return false;
+}
+
+static void state_say(const Session *session)
+{
+	char *const *warnings = state_watch_warnings(session->state);
+
+	/* One at the launch has been said, and need not be said again. */
+	for (size_t i = 0; warnings && warnings[i]; i++)
+		if (!was_said(session, warnings[i]))
+			lifeline_warning(session->lifeline, warnings[i]);
+}
+
 static void session_say(Session *session)
 {
 	session->phase = PHASE_SAYING;
@@ -79,8 +96,10 @@ static void session_say(Session *session)
 			session->status = W_EXITCODE(0, SIGKILL);
 		if (session->why)
 			lifeline_warning(session->lifeline, session->why);
+		state_say(session);
 		lifeline_exited(session->lifeline, session->status);
 	}
+	session->state = state_watch_free(session->state);
 	session->wire = wire_free(session->wire);
 	(void)orphans_end(ORPHANS_MSEC);
 	if (session->problem) {
@@ -90,6 +109,25 @@ static void session_say(Session *session)
 		(void)sd_event_exit(session->event, 1);
 	}
 	session_leave_if_done(session);
+}
+
+void session_finished(Session *session)
+{
+	/* What the agent saved last is outside before anybody is told that it has ended. */
+	session->state_last = session->state && session->leader > 0 && !session->state_last &&
+			      state_watch_finish(session->state) > 0;
+	if (!session->state_last)
+		session_say(session);
+}
+
+void session_state_settled(void *userdata)
+{
+	Session *session = userdata;
+
+	if (session->state_last)
+		session_say(session);
+	else
+		session_state_known(session);
 }
 
 /* The leader first: with it goes everything in its pid namespace, and bwrap, which waits for it. */
@@ -113,7 +151,7 @@ void session_end(Session *session)
 	session->read_back = sd_event_source_disable_unref(session->read_back);
 	mask_watch_stop(session->masks);
 	if (session->holder.pidfd < 0 || !session->holder_source) {
-		session_say(session);
+		session_finished(session);
 		return;
 	}
 	/* After a report of the exit init and bwrap end by themselves. */
@@ -256,6 +294,8 @@ static void on_executed(Session *session, pid_t leader)
 		return;
 	}
 	enter_masks(session, leader);
+	if (session->state)
+		state_watch_enter(session->state, leader);
 	session->leader = leader;
 	session->phase = PHASE_RUNNING;
 	/* A copy that stays open here would keep pipes from ending and the PTY from hanging up. */
@@ -374,9 +414,11 @@ static int on_holder_ended(sd_event_source *source, int fd, uint32_t revents, vo
 		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
 		return 0;
 	}
-	session_end(session);
+	/* Without a holder session_end() goes on to the same. */
 	if (session->phase == PHASE_ENDING)
-		session_say(session);
+		session_finished(session);
+	else
+		session_end(session);
 	return 0;
 }
 
@@ -495,6 +537,7 @@ int session_new(sd_event *event, int listen_fd, int lifeline_fd, Session **ret)
 			      .holder = HOLDER_INIT,
 			      .preparation = PREPARATION_INIT,
 			      .guard_fd = FD_NONE,
+			      .state_fd = FD_NONE,
 			      .tail = TAIL_INIT,
 			      .leader_fd = FD_NONE };
 	r = session_init(session, listen_fd, lifeline_fd);
@@ -528,6 +571,8 @@ Session *session_free(Session *session)
 	(void)reports_free(session->reports);
 	(void)close_fd(session->leader_fd);
 	(void)close_fd(session->guard_fd);
+	(void)state_watch_free(session->state);
+	(void)close_fd(session->state_fd);
 	(void)lifeline_free(session->lifeline);
 	(void)link_server_free(session->link);
 	terminal_keys_done(&session->keys);

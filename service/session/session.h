@@ -26,7 +26,8 @@ DEFINE_CLEANUP(Session, session_free)
 typedef struct SessionInput {
 	SessionRequest request;    /* taken over */
 	int fds[KEYS_MAX];         /* the caller's descriptors, taken over; FD_NONE where nothing is open */
-	int guard_fd;              /* taken over; what this user's sessions lock */
+	int guard_fd;              /* taken over; what this user's sessions lock for life */
+	int state_fd;              /* taken over; what they lock to write state */
 	struct rlimit descriptors; /* RLIMIT_NOFILE that the agent is to have */
 } SessionInput;
 

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: MIT
+"""What an agent saves outlives its session, comes out, comes back, and nothing else is left on the host."""
+
+import json
+import os
+import signal
+import subprocess
+
+import machine
+from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
+from machine import ALICE, ROOT
+
+BOTH = (ALICE, ROOT)
+
+# Claude's own way to save: a directory as lock, a file beside, a rename.
+AGENT = """#!/usr/bin/python3
+import json, os, signal, sys, time
+arguments = [argument for argument in sys.argv[1:] if argument != "--no-chrome"]
+config = os.environ.get("CLAUDE_CONFIG_DIR") or os.environ["HOME"]
+path = os.path.join(config, ".claude.json")
+
+def load():
+    try:
+        with open(path, encoding="utf-8") as f:
+            return json.load(f)
+    except FileNotFoundError:
+        return {}
+
+def save(change, where=path):
+    while True:
+        try:
+            os.mkdir(where + ".lock")
+            break
+        except FileExistsError:
+            os.sched_yield()
+    try:
+        state = load()
+        change(state)
+        beside = f"{where}.tmp.{os.getpid()}"
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        os.write(descriptor, json.dumps(state, indent=2).encode())
+        os.close(descriptor)
+        os.rename(beside, where)
+    finally:
+        os.rmdir(where + ".lock")
+
+exec(arguments[0])
+"""
+
+
+def install(user):
+    machine.write(f"{user.home}/.local/bin/claude", AGENT, 0o755, user)
+
+
+def host(user):
+    try:
+        with open(f"{user.home}/.claude.json", encoding="utf-8") as f:
+            return json.load(f)
+    except FileNotFoundError:
+        return None
+
+
+def forget(user):
+    for name in (".claude.json", ".claude/.claude.json", ".local/state/claude-sandbox/claude.json",
+                 ".local/state/claude-sandbox/claude.json.seen"):
+        try:
+            os.unlink(f"{user.home}/{name}")
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+
+
+def prepare(user):
+    install(user)
+    forget(user)
+
+
+def put(user, text):
+    machine.write(f"{user.home}/.claude.json", text, 0o600, user)
+
+
+def ok(result):
+    """The agent's own success, and no word of ours."""
+    holds(result.status == 0 and result.err == b"", f"{result!r}")
+    return result
+
+
+@test(needs="bus")
+def state_comes_in_and_out(lab):
+    for user in BOTH:
+        prepare(user)
+        put(user, '{"a": 1, "n": 12345678901234567890.5}')
+        result = ok(lab.run([CLAUDE, "print(open(path).read()); save(lambda s: s.update(b=2))"], user))
+        equal(result.out, b'{"a": 1, "n": 12345678901234567890.5}\n', str(user))
+        equal(host(user)["b"], 2, str(user))
+        found = os.stat(f"{user.home}/.claude.json")
+        equal((found.st_mode & 0o7777, found.st_uid), (0o600, user.uid), str(user))
+        result = ok(lab.run([CLAUDE, "print(load()['b'])"], user))
+        equal(result.out, b"2\n", str(user))
+        # The person's own change wins against what an agent did to the same key, and only there.
+        state = host(user)
+        state.update(a=7, b=3)
+        put(user, json.dumps(state))
+        result = ok(lab.run([CLAUDE, "print(load()['a'], load()['b'])"], user))
+        equal(result.out, b"7 3\n", str(user))
+
+
+@test(needs="bus")
+def state_is_published_while_the_agent_runs(lab):
+    prepare(ALICE)
+    agent = lab.start([CLAUDE, "save(lambda s: s.update(early=1)); sys.stdin.read(1); save(lambda s: s.update(late=1))"],
+                      ALICE, stdin=subprocess.PIPE)
+    wait_for(lambda: host(ALICE) == {"early": 1}, "the first save is outside")
+    # A program outside changes its file meanwhile: merged with the next save.
+    put(ALICE, '{"early": 1, "outside": 1}')
+    agent.communicate(b"x", timeout=20)
+    equal((agent.returncode, host(ALICE)), (0, {"early": 1, "outside": 1, "late": 1}))
+    with open(f"{ALICE.home}/.claude/.claude.json", encoding="utf-8") as f:
+        equal(json.load(f), host(ALICE))
+
+
+@test(needs="bus", deadline=60)
+def two_sessions_lose_nothing(lab):
+    prepare(ALICE)
+    script = "for i in range(100): save(lambda s: s.update({sys.argv[-1] + str(i): i}))"
+    agents = [lab.start([CLAUDE, script, name], ALICE) for name in ("x", "y")]
+    for agent in agents:
+        equal(agent.wait(timeout=50), 0)
+    equal(set(host(ALICE)), {name + str(i) for name in "xy" for i in range(100)})
+
+
+@test(needs="bus")
+def link_of_the_persons_is_kept(lab):
+    prepare(ALICE)
+    os.makedirs(f"{ALICE.home}/dotfiles", exist_ok=True)
+    os.chown(f"{ALICE.home}/dotfiles", ALICE.uid, ALICE.gid)
+    machine.write(f"{ALICE.home}/dotfiles/claude.json", '{"a": 1}', 0o600, ALICE)
+    os.symlink("dotfiles/claude.json", f"{ALICE.home}/.claude.json")
+    ok(lab.run([CLAUDE, "save(lambda s: s.update(b=2))"], ALICE))
+    equal(os.readlink(f"{ALICE.home}/.claude.json"), "dotfiles/claude.json")
+    equal(host(ALICE), {"a": 1, "b": 2})
+    equal(os.listdir(f"{ALICE.home}/dotfiles"), ["claude.json"])
+
+
+@test(needs="bus")
+def what_replaces_the_link_inside_is_kept(lab):
+    for user in BOTH:
+        prepare(user)
+        put(user, '{"a": 1}')
+        script = """
+home = os.environ["HOME"]
+def replace(n):
+    with open(home + "/.claude.json.new", "w") as f: json.dump({"a": n}, f)
+    os.rename(home + "/.claude.json.new", home + "/.claude.json")
+assert os.readlink(home + "/.claude.json") == ".claude/.claude.json"
+replace(2)
+end = time.monotonic() + 10
+while not os.path.islink(home + "/.claude.json"): assert time.monotonic() < end
+assert load() == {"a": 2}
+replace(3)"""
+        ok(lab.run([CLAUDE, script], user))
+        equal(host(user), {"a": 3}, str(user))
+
+
+SPOILS = {
+    "text": "open(path, 'w').write('{')",
+    "nothing": "open(path, 'w').write(chr(0) * 64)",
+    "size": "open(path, 'w').truncate(1 << 30)",
+    "depth": "open(path, 'w').write('{\"a\":' + '[' * 1000000 + ']' * 1000000 + '}')",
+    "fifo": "os.unlink(path); os.mkfifo(path)",
+    "directory": "os.unlink(path); os.mkdir(path)",
+    "link": "os.unlink(path); os.symlink('/etc/passwd', path)",
+}
+
+
+@test(needs="bus", deadline=60)
+def what_is_no_state_never_comes_out(lab):
+    prepare(ALICE)
+    put(ALICE, '{"a": 1}')
+    for name, spoil in SPOILS.items():
+        before = os.stat(f"{ALICE.home}/.claude.json")
+        result = lab.run([CLAUDE, spoil], ALICE)
+        holds(result.status == 0 and b"is not brought to" in result.err and result.err.count(b"\n") == 1, f"{name}: {result!r}")
+        after = os.stat(f"{ALICE.home}/.claude.json")
+        equal((before.st_ino, before.st_mtime_ns), (after.st_ino, after.st_mtime_ns), name)
+        if name != "link":
+            result = ok(lab.run([CLAUDE, "print(load())"], ALICE))
+            equal(result.out, b"{'a': 1}\n", name)
+
+
+@test(needs="bus", deadline=60)
+def a_storm_of_saves_costs_little(lab):
+    """What an agent does ten thousand times a second its session does four times at most."""
+    prepare(ALICE)
+    put(ALICE, '{"a": 1}')
+    script = """
+text = json.dumps({"fill": "x" * 1000000}).encode()
+end = time.monotonic() + 3
+n = 0
+while time.monotonic() < end:
+    with open(path + ".new", "wb") as f: f.write(text)
+    os.rename(path + ".new", path)
+    n += 1
+save(lambda s: s.update(last=n))
+sys.stdin.read(1)"""
+    agent = lab.start([CLAUDE, script], ALICE, stdin=subprocess.PIPE)
+    wait_for(lambda: lab.sessions(), "the session is there")
+    wait_for(lambda: (host(ALICE) or {}).get("last"), "the last save is outside", 30)
+    pid = session_pid()
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    # utime, stime, and those of its children (proc(5)), in hundredths of a second
+    spent = sum(int(field) for field in fields[11:15])
+    agent.communicate(b"x", timeout=20)
+    holds(spent < 150, f"the session spent {spent / 100} s")
+    holds(host(ALICE)["last"] > 50, f"only {host(ALICE)['last']} saves")
+
+
+def session_pid():
+    """The oldest: a session that keeps state has children of the same program."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{name}/exe").endswith("/claude-sandbox/session"):
+                found.append(int(name))
+        except OSError:
+            pass
+    return min(found)
+
+
+@test(needs="bus")
+def killed_session_loses_nothing(lab):
+    prepare(ALICE)
+    put(ALICE, '{"a": 1}')
+    agent = lab.start([CLAUDE, "save(lambda s: s.update(b=2)); signal.pause()"], ALICE, stderr=subprocess.DEVNULL)
+    wait_for(lambda: os.path.exists(f"{ALICE.home}/.claude/.claude.json") and "b" in
+             open(f"{ALICE.home}/.claude/.claude.json", encoding="utf-8").read(), "the save is made")
+    os.kill(session_pid(), signal.SIGKILL)
+    agent.wait(timeout=20)
+    wait_for(lambda: not lab.sessions(), "the session is gone")
+    ok(lab.run([CLAUDE, "pass"], ALICE))
+    equal(host(ALICE), {"a": 1, "b": 2})
+
+
+# ---- no trace ----
+
+def listing(top, skip=()):
+    """Every name below top with all that stat(2) says of it but the time of its last reading."""
+    found = {}
+    for directory, names, files in os.walk(top):
+        for name in [".", *names, *files]:
+            path = os.path.normpath(os.path.join(directory, name))
+            relative = os.path.relpath(path, top)
+            if any(relative == one or relative.startswith(one + "/") for one in skip):
+                continue
+            st = os.lstat(path)
+            found[path] = (st.st_mode, st.st_uid, st.st_gid, st.st_ino, st.st_nlink, st.st_size, st.st_mtime_ns, st.st_ctime_ns)
+    return found
+
+
+# In these, directories stand while a session runs, over which what is hidden is mounted: their own times change.
+TIMES = (".local/share", ".claude", ".codex")
+
+
+def without_times(found, home):
+    return {path: stat[:6] if any(path == f"{home}/{name}" for name in TIMES) else stat for path, stat in found.items()}
+
+
+def profiles():
+    return [name for name in ("claude", "codex", "pi", "shell") if name == "shell" or os.path.exists(f"/usr/local/bin/{name}")]
+
+
+@test(needs="bus", deadline=120)
+def idle_session_leaves_no_trace(lab):
+    for user in BOTH:
+        workspace = lab.workspace(user)
+        subprocess.run(["/usr/bin/git", "init", "-q", workspace], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["/usr/bin/chown", "-R", f"{user.uid}:{user.gid}", f"{workspace}/.git"], check=True)
+        for name in (".claude/settings.json", ".cache/x", ".local/share/x", ".config/gh/hosts.yml", "bin/x"):
+            machine.write(f"{user.home}/{name}", "{}", 0o600, user)
+        machine.write(f"{user.home}/.claude.json", '{"a": 1}', 0o600, user)
+        for profile in profiles():
+            command = [SANDBOX, "shell", "-c", "true"] if profile == "shell" else [f"/usr/local/bin/{profile}", "true"]
+            if profile != "shell":
+                lab.install_agent(user, profile, "/bin/true")
+            environment = lab.environment(user, PATH=f"{user.home}/bin:/usr/local/bin:/usr/bin:/bin")
+            ok(lab.run(command, user, env=environment))
+            places = (user.home, workspace, "/usr/local/bin", f"/var/tmp/claude-agent/{user.uid}", "/etc")
+
+            def look():
+                return [without_times(listing(place, (".local/state/claude-sandbox",) if place == user.home else ()), user.home)
+                        for place in places]
+            before = look()
+            ok(lab.run(command, user, env=environment))
+            wait_for(lambda: not lab.sessions(), "the session is gone")
+            after = look()
+            for place, old, new in zip(places, before, after):
+                changed = {path: (old.get(path), new.get(path)) for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+                holds(not changed, f"{user}, {profile}: {place}: {changed}")
+        status = subprocess.run(["/usr/bin/git", "-c", "safe.directory=*", "-C", workspace, "status", "--porcelain"],
+                                check=True, stdout=subprocess.PIPE)
+        holds(b"claude" not in status.stdout, f"{user}: {status.stdout!r}")

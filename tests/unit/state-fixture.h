@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* A home of a test's own, with an agent's directory in it, and what is in its files. */
+
+#include "service/session/state-files.h"
+#include "service/session/view.h"
+
+typedef struct StateFixture {
+	char *root, *home;
+	View view;
+	StateFiles files;
+	char **warnings;
+} StateFixture;
+
+#define HOST_FILE ".claude.json"
+#define AGENT_FILE ".claude/.claude.json"
+#define RECORD ".local/state/claude-sandbox"
+
+int state_fixture_make(void **state);
+int state_fixture_remove(void **state);
+
+/* All below take names below the home. */
+char *state_path(const StateFixture *f, const char *name);
+void state_put(const StateFixture *f, const char *name, const char *text);
+/* Return: the text, to be freed; NULL when there is no regular file. */
+char *state_get(const StateFixture *f, const char *name);
+void state_holds(const StateFixture *f, const char *name, const char *text);
+/* Names in a directory, sorted and separated by spaces. */
+void state_lists(const StateFixture *f, const char *directory, const char *names);
+
+/* Add key to the object in directory/.claude.json, as Claude does: lock, read, write beside, rename. Return:
+ * false while another holds the lock. */
+bool state_save(const StateFixture *f, const char *directory, const char *key);
