@@ -123,29 +123,6 @@ void session_state_known(Session *session)
 	session_advance(session);
 }
 
-/* What a person did outside since the last session is there before the agent looks. */
-static int start_state(Session *session, char **ret_problem)
-{
-	int r = preparation_make_state(&session->preparation, ret_problem);
-
-	if (r < 0 || session->state)
-		return r;
-	session->state_known = true;
-	if (!session->profile->state_file || session->state_fd < 0)
-		return 0;
-	r = state_watch_new(session->event,
-			    &(StateFiles){ .view = view_functions(&session->preparation.view),
-					   .home = session->request.home,
-					   .directory = session->profile->directories[0],
-					   .name = session->profile->state_file,
-					   .uid = session->request.uid,
-					   .lock_fd = session->state_fd },
-			    session_state_settled, session, &session->state);
-	if (r == 0)
-		session->state_known = state_watch_begin(session->state) == 0;
-	return r;
-}
-
 /* ---- the wire ---- */
 
 static void on_wire_up(void *userdata)
@@ -369,7 +346,7 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 		return r;
 	start_git(session);
 	*ret_error = CS_ERROR_PLAN_REFUSED;
-	r = start_state(session, ret_problem);
+	r = session_start_state(session, ret_problem);
 	if (r < 0)
 		return r;
 	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;

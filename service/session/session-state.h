@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The session's insides, for session.c (its life and end) and session-start.c (its start) alone. */
+/* The session's insides, for session.c (its life and end), session-start.c (its start) and
+ * session-keep.c (its agent's state) alone. */
 
 #include "service/plan/mounts.h"
 #include "service/session/holder.h"
@@ -104,8 +105,17 @@ int session_watch_holder(Session *session);
  * session.
  */
 void session_state_settled(void *userdata);
+/*
+ * session-keep.c: bring in what a person changed outside since the last session; session_state_settled()
+ * comes when it is not done at once. Return: 0; a negative errno with *ret_problem.
+ */
+int session_start_state(Session *session, char **ret_problem);
+/* Tell launch what of the state was not kept. */
+void session_say_state(const Session *session);
 /* The agent may start, as far as its state goes. */
 void session_state_known(Session *session);
-/* Nothing of the jail runs any more. */
+/* Nothing of the jail runs any more: bring the agent's state out, then session_say(). */
 void session_finished(Session *session);
+/* The last words. */
+void session_say(Session *session);
 extern const ReportsCalls session_reports_calls;

@@ -59,25 +59,7 @@ static void session_leave_if_done(Session *session)
 		(void)sd_event_exit(session->event, 0);
 }
 
-static bool was_said(const Session *session, const char *warning)
-{
-	for (size_t i = 0; session->warnings && session->warnings[i]; i++)
-		if (streq(session->warnings[i], warning))
-			return true;
-	return false;
-}
-
-static void state_say(const Session *session)
-{
-	char *const *warnings = state_watch_warnings(session->state);
-
-	/* One at the launch has been said, and need not be said again. */
-	for (size_t i = 0; warnings && warnings[i]; i++)
-		if (!was_said(session, warnings[i]))
-			lifeline_warning(session->lifeline, warnings[i]);
-}
-
-static void session_say(Session *session)
+void session_say(Session *session)
 {
 	session->phase = PHASE_SAYING;
 	session->holder_source = sd_event_source_disable_unref(session->holder_source);
@@ -96,7 +78,7 @@ static void session_say(Session *session)
 			session->status = W_EXITCODE(0, SIGKILL);
 		if (session->why)
 			lifeline_warning(session->lifeline, session->why);
-		state_say(session);
+		session_say_state(session);
 		lifeline_exited(session->lifeline, session->status);
 	}
 	session->state = state_watch_free(session->state);
@@ -109,25 +91,6 @@ static void session_say(Session *session)
 		(void)sd_event_exit(session->event, 1);
 	}
 	session_leave_if_done(session);
-}
-
-void session_finished(Session *session)
-{
-	/* What the agent saved last is outside before anybody is told that it has ended. */
-	session->state_last = session->state && session->leader > 0 && !session->state_last &&
-			      state_watch_finish(session->state) > 0;
-	if (!session->state_last)
-		session_say(session);
-}
-
-void session_state_settled(void *userdata)
-{
-	Session *session = userdata;
-
-	if (session->state_last)
-		session_say(session);
-	else
-		session_state_known(session);
 }
 
 /* The leader first: with it goes everything in its pid namespace, and bwrap, which waits for it. */
