@@ -23,7 +23,7 @@ def activation_and_root(machine, watch):
         assert "argument 2 bytes" in facts and "argument 0 bytes" in facts, facts
         assert "leads 1" in facts and "environment 0" in facts, facts
         fds = [int(line.split()[1]) for line in facts if line.startswith("fd ")]
-        assert fds == [0, 1, 2, 3, 5, 6, 10], fds
+        assert fds == [0, 1, 2, 3, 5, 6, 10, 11], fds
         assert root.manager("ListSessions")[0][0] == session
         root.manager("StopSession", "sa{sv}", session, {})
         assert root.manager("ListSessions") == []
@@ -49,7 +49,7 @@ def identity_of_an_ordinary_user(machine, watch):
         assert "files 40 50" in facts and "nice 3" in facts and "umask 027 asked 027" in facts, facts
         assert "terminals 0 descriptors 5" in facts, facts
         fds = {line.split()[1]: line.split()[3] for line in facts if line.startswith("fd ")}
-        assert list(fds) == ["0", "1", "2", "3", "5", "6", "7", "9", "10"], fds
+        assert list(fds) == ["0", "1", "2", "3", "5", "6", "7", "9", "10", "11"], fds
         assert int(fds["10"], 8) & os.O_ACCMODE == os.O_RDONLY, fds
         assert fds["7"] == "20000" and fds["9"] == "10000", fds
         assert user.get(path, SESSION, "User") == "cloudsdk"
@@ -97,7 +97,8 @@ def directories_are_made_and_checked(machine, watch):
         for path, uid, mode in (("/var/tmp/claude-agent", 0, 0o711), (f"/var/tmp/claude-agent/{USER}", USER, 0o700),
                                 ("/run/claude-sandbox", 0, 0o755), ("/run/claude-sandbox/sessions", 0, 0o711),
                                 (f"/run/claude-sandbox/users/{USER}", 0, 0o711),
-                                (f"/run/claude-sandbox/users/{USER}/guard", 0, 0o600)):
+                                (f"/run/claude-sandbox/users/{USER}/guard", 0, 0o600),
+                                (f"/run/claude-sandbox/users/{USER}/state", 0, 0o600)):
             st = os.lstat(path)
             assert (st.st_uid, st.st_mode & 0o7777) == (uid, mode), (path, st)
         session = os.listdir("/run/claude-sandbox/sessions")[0]
