@@ -23,8 +23,9 @@ static const Profile profiles[] = {
 	{
 		.name = "codex",
 		.directories = LIST(".codex"),
-		/* A native Codex later starts the service that lies there. */
-		.masks = LIST(".codex/packages"),
+		/* A native Codex later starts the service that lies in the first, and hands its turns to
+		 * the socket that the others name. */
+		.masks = LIST(".codex/packages", ".codex/app-server-control", ".codex/app-server-daemon"),
 		.first_arguments = LIST(),
 		.removed_arguments = LIST(),
 		.variables = LIST("CODEX_UPDATE_DISABLED=1"),

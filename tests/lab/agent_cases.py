@@ -115,7 +115,8 @@ def told_by_their_profile(lab):
 def masks_and_skills(lab):
     """What a native agent runs later is out of reach, whether it is there or not; skills are shared where they are."""
     for user in BOTH:
-        for name, place in (("codex", ".codex/packages"), ("claude", ".claude/local")):
+        for name, place in (("codex", ".codex/packages"), ("codex", ".codex/app-server-control"),
+                            ("codex", ".codex/app-server-daemon"), ("claude", ".claude/local")):
             clear(lab, user)
             put(user, name)
             machine.write(f"{user.home}/{place}/native", "#!/bin/sh\n", 0o755, user)

@@ -43,6 +43,8 @@ static void test_state_is_own(void **state)
 					assert_string_not_equal(profile_at(i)->directories[k],
 								profile_at(j)->directories[l]);
 	assert_string_equal(profile_find("codex")->masks[0], ".codex/packages");
+	assert_string_equal(profile_find("codex")->masks[1], ".codex/app-server-control");
+	assert_string_equal(profile_find("codex")->masks[2], ".codex/app-server-daemon");
 	assert_string_equal(profile_find("claude")->masks[0], ".claude/local");
 }
 
