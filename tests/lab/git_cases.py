@@ -3,10 +3,11 @@
 
 import os
 import shutil
+import subprocess
 import time
 
 import machine
-from case import CLAUDE, equal, holds, in_the_table, test
+from case import CLAUDE, SANDBOX, equal, holds, in_the_table, test
 from machine import ALICE, BOB, ROOT
 
 BOTH = (ROOT, ALICE)
@@ -394,6 +395,28 @@ def repository_without_identity(lab, user):
     git(lab, user, work, "init", "-q", "-b", "main")
     git(lab, user, work, "remote", "add", "origin", "https://example.org/a/b.git")
     return work
+
+
+@test(60, needs="bus")
+def each_session_has_its_own(lab):
+    """Two at a time, in two repositories, with and without the forges: neither changes the other's."""
+    lab.replace("/usr/bin/gh", "#!/bin/sh\n", 0o755)
+    ask = "read line; git config user.name; git config --get-all credential.https://github.com.helper; true"
+    works = {}
+    for name in ("One", "Two"):
+        works[name] = fresh(lab, ALICE, name)
+        git(lab, ALICE, works[name], "init", "-q")
+        git(lab, ALICE, works[name], "config", "user.name", name)
+    first = lab.start([SANDBOX, "shell", "-c", f"echo ready; {ask}"], cwd=works["One"], stdin=subprocess.PIPE,
+                      stdout=subprocess.PIPE)
+    try:
+        equal(first.stdout.readline(), b"ready\n")
+        second = lab.shell(ask, cwd=works["Two"], data=b"\n", env=lab.environment(ALICE, CLAUDE_SANDBOX_NO_FORGE="1")).ok()
+        equal(second.out, b"Two\n")
+        equal(first.communicate(b"\n", timeout=10)[0], b"One\n\n!/usr/bin/gh auth git-credential\n")
+    finally:
+        first.kill()
+        first.wait()
 
 
 @test(60, needs="bus")
