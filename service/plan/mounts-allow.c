@@ -11,10 +11,43 @@ static const char *type_refusal(mode_t mode)
 	return "it is a device";
 }
 
+static int remember(PlanBuild *build, const char *path, const char *origin)
+{
+	Allowed *grown = reallocarray(build->allowed, build->n_allowed + 1, sizeof(*grown));
+	char *copy = strdup(path);
+
+	if (grown)
+		build->allowed = grown;
+	if (!grown || !copy) {
+		free(copy);
+		return -ENOMEM;
+	}
+	grown[build->n_allowed++] = (Allowed){ .path = copy, .origin = origin };
+	return 0;
+}
+
+void build_allowed_done(PlanBuild *build)
+{
+	for (size_t i = 0; i < build->n_allowed; i++)
+		free(build->allowed[i].path);
+	free(build->allowed);
+	build->allowed = NULL;
+	build->n_allowed = 0;
+}
+
+bool build_is_allowed(const PlanBuild *build, const char *path)
+{
+	for (size_t i = 0; i < build->n_allowed; i++)
+		if (path_is_within(path, build->allowed[i].path))
+			return true;
+	return false;
+}
+
 static int allow(PlanBuild *build, const ConfigValue *value)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 	_cleanup_free_ char *destination = NULL;
+	const Entry *entry;
 	const char *cause;
 
 	int r = build->view->resolve(build->view->userdata, value->text, &node);
@@ -42,8 +75,13 @@ static int allow(PlanBuild *build, const ConfigValue *value)
 				 node.path, cause);
 
 	r = build_links(build, value->text, value->origin);
-	if (r < 0)
+	if (r < 0 || (r = remember(build, node.path, value->origin)) < 0)
 		return r;
+	/* In the workspace it is writable already; a mount there would be one more thing to be moved away. */
+	entry = plan_covering(build->plan, node.path);
+	if (entry && entry->kind == ENTRY_BIND && entry->mode == ENTRY_RW && !entry->device &&
+	    streq(entry->source, entry->destination))
+		return 0;
 	if (!(destination = strdup(node.path)))
 		return -ENOMEM;
 	return plan_add_bind(build->plan, &node, destination, ENTRY_RW, value->origin, "allow-write");
@@ -55,23 +93,21 @@ int build_allow_write(PlanBuild *build)
 	size_t index = 0;
 	int r;
 
-	build->allow_first = build->plan->n_entries;
 	while ((value = config_next(&build->request->config, CONFIG_ALLOW_WRITE, &index)))
 		if ((r = allow(build, value)) < 0)
 			return r;
-	build->allow_end = build->plan->n_entries;
 	return 0;
 }
 
 int build_check_allow_write(PlanBuild *build)
 {
-	for (size_t i = build->allow_first; i < build->allow_end; i++) {
-		const Entry *entry = &build->plan->entries[i];
+	for (size_t i = 0; i < build->n_allowed; i++) {
+		const Allowed *allowed = &build->allowed[i];
 
-		if (entry->kind != ENTRY_BIND || !plan_hides(build->plan, entry->destination))
+		if (!plan_hides(build->plan, allowed->path))
 			continue;
-		int r = plan_warn(build->plan, "%s: allow-write %s has no effect: %s", entry->origin,
-				  entry->destination, plan_covering(build->plan, entry->destination)->reason);
+		int r = plan_warn(build->plan, "%s: allow-write %s has no effect: %s", allowed->origin,
+				  allowed->path, plan_covering(build->plan, allowed->path)->reason);
 		if (r < 0)
 			return r;
 	}

@@ -180,9 +180,11 @@ static int find_mask(PlanBuild *build, const char *name, PlanNode *ret)
 	if (!path || !(directory = strndup(path, (size_t)(strrchr(path, '/') - path))))
 		return -ENOMEM;
 	int r = view->resolve(view->userdata, path, &node);
+	if (r >= 0)
+		r = view->resolve(view->userdata, directory, &parent);
 	if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
 		return 0;
-	if (r < 0 || (r = view->resolve(view->userdata, directory, &parent)) < 0)
+	if (r < 0)
 		return r;
 	if (!(expected = below(parent.path, strrchr(path, '/') + 1)))
 		return -ENOMEM;

@@ -71,9 +71,7 @@ static int pin(PlanBuild *build)
 		if (r < 0 || plan_hides(build->plan, node.path))
 			continue;
 		entry = plan_covering(build->plan, node.path);
-		if (entry->mode != ENTRY_RW ||
-		    ((size_t)(entry - build->plan->entries) >= build->allow_first &&
-		     (size_t)(entry - build->plan->entries) < build->allow_end))
+		if (entry->mode != ENTRY_RW || build_is_allowed(build, node.path))
 			continue;
 		/* Adding entries moves them. */
 		root = strdup(entry->destination);
@@ -102,9 +100,7 @@ static int cover(PlanBuild *build, bool bound)
 			continue;
 
 		if (bound) {
-			size_t index = (size_t)(plan_covering(plan, node.path) - plan->entries);
-
-			if (index >= build->allow_first && index < build->allow_end)
+			if (build_is_allowed(build, node.path))
 				continue;
 		} else if (in_a_home(build, node.path))
 			continue;

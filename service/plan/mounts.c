@@ -110,6 +110,7 @@ int plan_make(const SessionRequest *request, const Profile *profile, const PlanF
 
 	plan_node_done(&build.workspace);
 	stores_free(build.stores);
+	build_allowed_done(&build);
 	plan_agent_done(&build.agent);
 	free(build.home);
 	strings_free(build.homes);

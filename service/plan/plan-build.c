@@ -67,7 +67,11 @@ int build_links(PlanBuild *build, const char *path, const char *origin)
 			return -ENOMEM;
 		}
 
+		/* What was there a moment ago and has gone needs no link: it is bound at its canonical place.
+		 */
 		int r = canonical(build, prefix, &target);
+		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EACCES)
+			return 0;
 		if (r < 0)
 			return r;
 
@@ -180,8 +184,6 @@ int build_pin(PlanBuild *build, const char *path, const char *origin, const char
 	r = plan_insert_bind(build->plan, index, &node, origin, reason);
 	if (r < 0)
 		return r;
-	build->allow_first += index <= build->allow_first;
-	build->allow_end += index <= build->allow_end;
 	*ret = &build->plan->entries[index];
 	return 0;
 }

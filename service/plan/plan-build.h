@@ -21,6 +21,11 @@ typedef struct PlanAgent {
 
 typedef struct Stores Stores; /* mounts-stores.c */
 
+typedef struct Allowed {
+	char *path;         /* canonical */
+	const char *origin; /* of the configuration */
+} Allowed;
+
 typedef struct PlanBuild {
 	const SessionRequest *request;
 	const Profile *profile;
@@ -32,8 +37,8 @@ typedef struct PlanBuild {
 	PlanAgent agent;
 	PlanNode workspace; /* until it is bound */
 	Stores *stores;     /* those of the person that lie elsewhere than their names say */
-	size_t allow_first; /* the entries of allow-write: [allow_first, allow_end) */
-	size_t allow_end;
+	Allowed *allowed;   /* what allow-write gives */
+	size_t n_allowed;
 	const char *error; /* one of CS_ERROR_, once something was refused */
 	char *problem;
 } PlanBuild;
@@ -133,6 +138,9 @@ int build_temp_root(PlanBuild *build);       /* 13 */
 /* mounts-descriptors.c */
 int build_descriptors(PlanBuild *build); /* at the end: no mounts */
 /* mounts-allow.c */
+void build_allowed_done(PlanBuild *build);
+/* Does allow-write name the canonical path, or a directory above it? */
+bool build_is_allowed(const PlanBuild *build, const char *path);
 int build_allow_write(PlanBuild *build);       /* 14 */
 int build_check_allow_write(PlanBuild *build); /* at the end: a warning for what stays hidden */
 /* entry-guard.c */

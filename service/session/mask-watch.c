@@ -10,6 +10,7 @@
 
 #include "service/plan/mount-list.h"
 #include "service/plan/workspace-rules.h"
+#include "service/session/disturbance.h"
 #include "service/session/placeholder-file.h"
 
 #define WATCHED (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
@@ -33,6 +34,7 @@ typedef struct Name {
 } Name;
 
 struct MaskWatch {
+	const Plan *plan;
 	MaskWatchGone gone;
 	void *userdata;
 	sd_event *event;
@@ -249,7 +251,8 @@ int mask_watch_new(sd_event *event, const Plan *plan, MaskWatchGone gone, void *
 
 	if (!watch)
 		return -ENOMEM;
-	*watch = (MaskWatch){ .gone = gone,
+	*watch = (MaskWatch){ .plan = plan,
+			      .gone = gone,
 			      .userdata = userdata,
 			      .event = sd_event_ref(event),
 			      .inotify_fd = FD_NONE,
@@ -354,6 +357,7 @@ int mask_watch_enter(MaskWatch *watch, pid_t leader)
 
 int mask_watch_start(MaskWatch *watch)
 {
+	const Entry *misplaced;
 	int r = 0;
 
 	if (watch->root_fd < 0 || watch->stopped)
@@ -371,6 +375,10 @@ int mask_watch_start(MaskWatch *watch)
 		r = sd_event_source_set_priority(watch->mounts_source, SD_EVENT_PRIORITY_IMPORTANT);
 	if (r < 0)
 		return r;
-	mask_watch_check(watch);
+	misplaced = start_misplaced(watch->plan, watch->root_fd);
+	if (misplaced)
+		watch->gone(watch->userdata, misplaced);
+	else
+		mask_watch_check(watch);
 	return 0;
 }

@@ -15,6 +15,8 @@
  * The directories that the entry-point guard keeps in place are watched in the same way: they must be what
  * their names lead to, inside and outside.
  *
+ * At the start every bind is looked at as well: it must be seen where the plan has it.
+ *
  * Covered listening sockets are not among these places: their programs replace them at every restart.
  */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/session-state.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 
 #include "dbus/errors.h"
@@ -154,6 +155,12 @@ static void on_wire_down(void *userdata, const char *problem)
 
 static void on_wire_failed(void *userdata, const char *problem)
 {
+	const Session *session = userdata;
+	struct pollfd holder = { .fd = session->holder.pidfd, .events = POLLIN };
+
+	/* Pasta finds no namespace where bwrap has ended, whose own words are about to be read. */
+	if (session->phase == PHASE_STARTING && session->executed && poll(&holder, 1, 0) > 0)
+		return;
 	session_fail(userdata, CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
 
@@ -409,7 +416,7 @@ void session_begin_again(Session *session)
 	int r;
 
 	session_forget_start(session);
-	session->again = true;
+	session->again++;
 	r = session_sequence(session, &error, &problem);
 	if (r < 0) {
 		fail_with_fix(session, error, &problem, r);

@@ -64,7 +64,7 @@ struct Session {
 	Tail tail;         /* of bwrap's standard error */
 
 	bool private_proc, planned, wire_known, git_known, state_known, offline, executed, released, stopped;
-	bool again;      /* the start is the second one */
+	unsigned again;  /* how often the start was begun again */
 	bool state_last; /* the agent's state is brought out, after the end */
 	pid_t leader;    /* the jail's init */
 	int leader_fd;

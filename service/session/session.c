@@ -8,12 +8,15 @@
 #include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/session/covers.h"
+#include "service/session/disturbance.h"
 #include "service/session/orphans.h"
 #include "service/session/program.h"
 #include "service/session/tables.h"
 
 #define HANG_UP_USEC (5 * USEC_PER_SEC) /* from a closed terminal to the kill */
 #define GRACE_MAX_USEC (60 * USEC_PER_SEC)
+#define STARTS_AGAIN_MAX \
+	3u /* a program that renames things once or twice; against one that never stops nothing helps */
 #define ENDING_USEC (1 * USEC_PER_SEC) /* from the kill of the leader to the kill of bwrap, and on */
 #define SAYING_USEC (2 * USEC_PER_SEC)
 #define ORPHANS_MSEC 2000
@@ -150,11 +153,17 @@ void session_unmasked(void *userdata, const Entry *entry)
 
 	if (entry->pin || entry->placeholder)
 		why = why_unguarded(entry);
-	else if (asprintf(
-			 &why,
-			 "the session was ended: %s is hidden from the agent, and was replaced from outside, "
-			 "which uncovers it; start it anew",
-			 entry->destination) < 0)
+	else if (entry->mode != ENTRY_MASKED && entry->kind == ENTRY_BIND) {
+		if (asprintf(&why,
+			     "the session was ended: %s was replaced while the jail was made, and is seen "
+			     "elsewhere; start it anew, and end what renames things there",
+			     entry->destination) < 0)
+			why = NULL;
+	} else if (asprintf(&why,
+			    "the session was ended: %s is hidden from the agent, and was replaced from "
+			    "outside, "
+			    "which uncovers it; start it anew",
+			    entry->destination) < 0)
 		why = NULL;
 	session_end_because(userdata, why ?: "the session was ended: a hidden place was uncovered");
 }
@@ -349,10 +358,39 @@ static void on_reports_closed(void *userdata)
 
 const ReportsCalls session_reports_calls = { .report = on_report, .closed = on_reports_closed };
 
+/* While it starts. What others moved away meanwhile is planned for anew, where it is now. */
+static void on_bwrap_failed(Session *session)
+{
+	_cleanup_free_ char *line = NULL, *problem = NULL;
+	Disturbance disturbance = DISTURBANCE_NONE;
+
+	(void)tail_read(&session->tail);
+	line = tail_last_line(&session->tail);
+	if (session->planned)
+		disturbance = start_disturbance(&session->plan, line ?: "");
+	if (disturbance != DISTURBANCE_NONE && session->again < STARTS_AGAIN_MAX) {
+		session_begin_again(session);
+		return;
+	}
+	if (disturbance == DISTURBANCE_CERTAIN)
+		(void)refuse(
+			&problem, -EAGAIN,
+			"what the jail is made of was replaced each time while it was made (%s): another "
+			"program, or an agent, keeps renaming it; end that one ('claude-sandbox "
+			"sessions' lists agents) and start again",
+			line ?: "bwrap ended without a word");
+	else
+		(void)refuse(&problem, -ECHILD,
+			     "bwrap ended before the agent ran: %s; reinstall bubblewrap and claude-sandbox, "
+			     "or see "
+			     "what forbids it here (a security module, a container)",
+			     line ?: "without a word");
+	session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
+}
+
 /* The holder, or the bwrap that it became, has ended. */
 static int on_holder_ended(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
-	_cleanup_free_ char *line = NULL, *problem = NULL;
 	Session *session = userdata;
 
 	if (program_reap(fd, NULL) == 0)
@@ -361,20 +399,8 @@ static int on_holder_ended(sd_event_source *source, int fd, uint32_t revents, vo
 	session->holder.pidfd = close_fd(session->holder.pidfd);
 	if (session->reports)
 		reports_drain(session->reports);
-	if (session->phase == PHASE_STARTING && session->planned && !session->again &&
-	    covers_are_stale(&session->plan)) {
-		session_begin_again(session);
-		return 0;
-	}
 	if (session->phase == PHASE_STARTING) {
-		(void)tail_read(&session->tail);
-		line = tail_last_line(&session->tail);
-		(void)refuse(&problem, -ECHILD,
-			     "bwrap ended before the agent ran: %s; reinstall bubblewrap and claude-sandbox, "
-			     "or see "
-			     "what forbids it here (a security module, a container)",
-			     line ?: "without a word");
-		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
+		on_bwrap_failed(session);
 		return 0;
 	}
 	/* Without a holder session_end() goes on to the same. */

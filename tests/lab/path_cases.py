@@ -7,7 +7,7 @@ import socket
 import subprocess
 
 import machine
-from case import CLAUDE, CONFIG, equal, holds, test
+from case import CLAUDE, CONFIG, SANDBOX, equal, holds, test
 from machine import ALICE, BOB, PROBE, ROOT, User
 
 BOTH = (ALICE, ROOT)
@@ -203,12 +203,12 @@ def links_left_at_the_places_of_mounts(lab):
         outside = f"/srv/planted-{user}"
         os.makedirs(outside, exist_ok=True)
         os.chown(outside, user.uid, user.gid)
-        forget(lab, user, "planting", ".cache/tool")
-        places = [f"{workspace}/out", f"{user.home}/.cache/tool", f"{outside}/data"]
+        forget(lab, user, "planting", ".cache/planted-tool")
+        places = [f"{workspace}/out", f"{user.home}/.cache/planted-tool", f"{outside}/data"]
         lab.shell(f"for p in {places[0]} {places[1]}; do ln -sfn {user.home}/.ssh $p; done", user, cwd=workspace).ok()
         lab.shell(f"ln -sfn {user.home}/.ssh {places[2]}", user, cwd=outside).ok()
         lab.configure("".join(f"allow-write = {place}\n" for place in places))
-        result = lab.shell("cat ~/.ssh/id out/id ~/.cache/tool/id 2>/dev/null; "
+        result = lab.shell("cat ~/.ssh/id out/id ~/.cache/planted-tool/id 2>/dev/null; "
                            f"cat {places[2]}/id 2>/dev/null; echo tried", user, cwd=lab.workspace(user))
         lines = warned(result, b"tried\n", f"{CONFIG}:1: allow-write {places[0]} stays as it is", "a link")
         equal(len(lines), 3, f"{user}: {lines}")
@@ -275,3 +275,153 @@ def ordinary_plans_have_few_mounts(lab):
             machines = {line.split()[4] for line in f} - {"/", "/home", "/root", "/tmp", "/run"}
         mounts = [place for place in result.out.decode().split() if place not in machines and not place.startswith("/dev/")]
         holds(30 < len(mounts) <= 60, f"{user}: {len(mounts)} mounts: {mounts}")
+
+class Swapping:
+    """An agent in a session of its own that swaps things round as fast as it can until it is let go."""
+
+    def __init__(self, lab, user, cwd, words):
+        script = f"import os, sys\n{SWAP}\nprint('up', flush=True)\nwhile True:\n    swap({words!r})\n"
+        machine.write(f"{cwd}/.swap.py", script, 0o644, user)
+        self.process = lab.start([SANDBOX, "shell", "-c", "exec /usr/bin/python3 .swap.py"], user, cwd=cwd, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        line = self.process.stdout.readline()
+        if line != b"up\n":
+            self.process.kill()
+            raise AssertionError(f"it does not swap: {line!r} {self.process.communicate()!r}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        holds(self.process.poll() is None, f"it had ended: {self.process.communicate() if self.process.poll() is not None else ''}")
+        self.process.kill()
+        self.process.communicate()
+
+
+# path: what is swapped; target: where the link leads
+SWAP = '''
+def attempt(function, *arguments):
+    try:
+        function(*arguments)
+    except OSError:
+        pass
+
+def swap(words):
+    for path, target in words:
+        attempt(os.rename, path, path + ".aside")
+        attempt(os.symlink, target, path)
+        attempt(os.unlink, path)
+        attempt(os.rename, path + ".aside", path)
+'''
+
+
+def launches(lab, user, cwd, script, times):
+    """Launch so often. Nothing secret comes out; hardly ever is it swapped back each time that it is looked at."""
+    fine = 0
+    for _ in range(times):
+        result = lab.shell(script, user, cwd=cwd)
+        holds(b"PRIVATE" not in result.out + result.err, f"shown: {result!r}")
+        if result.status == 0:
+            equal(result.out, b"ran\n")
+            fine += 1
+        else:
+            result.refused(125, "what the jail is made of was replaced each time")
+    holds(fine >= times * 3 // 4, f"{fine} of {times}")
+
+
+@test(120, needs="bus")
+def swaps_while_sessions_start(lab):
+    """Whatever an agent does to a path meanwhile: hidden or shown as itself, never what a link leads to."""
+    for user in BOTH:
+        forget(lab, user, "main-swapped", "linked-swapped")
+        put(user, f"{user.home}/.ssh/id", "PRIVATE-KEY", 0o600)
+        main = lab.workspace(user, "main-swapped")
+        for words in (["init", "-q"], ["config", "user.name", "x"], ["config", "user.email", "x@example.org"],
+                      ["commit", "-q", "--allow-empty", "-m", "first"],
+                      ["worktree", "add", "-q", f"{user.home}/linked-swapped"]):
+            lab.run(["/usr/bin/git", *words], user, cwd=main).ok()
+        with Swapping(lab, user, main, [(".git", "../.ssh")]):
+            launches(lab, user, f"{user.home}/linked-swapped", f"cat ~/.ssh/id ../main-swapped/.git/id 2>/dev/null; echo ran", 15)
+        put(user, f"{main}/out/file")
+        os.chown(f"{main}/out", user.uid, user.gid)
+        with Swapping(lab, user, main, [("out", "../.ssh")]):
+            lab.configure(f"allow-write = {main}/out\n")
+            for cwd in (main, lab.workspace(user)):
+                launches(lab, user, cwd, f"cat ~/.ssh/id {main}/out/id 2>/dev/null; echo ran", 15)
+        lab.restore()
+
+
+def before_bwrap(lab, line, times=1, after=""):
+    """Let that line of shell run just before bwrap, so often. Return: the file that counts them."""
+    count = "/srv/moved-count"
+    machine.write(count, "", 0o666)
+    lab.hide("/usr/bin/bwrap")
+    real = "/usr/bin/bwrap.hidden-by-a-test"
+    machine.write("/usr/bin/bwrap", "#!/bin/sh\n"
+                  f"echo x >> {count}\n"
+                  f"[ $(wc -l < {count}) -gt {times} ] || {{ {line}; }}\n"
+                  + (f"{real} \"$@\"; s=$?; {after}; exit $s\n" if after else f"exec {real} \"$@\"\n"), 0o755)
+    return count
+
+
+def times_of(count):
+    with open(count, encoding="ascii") as f:
+        return len(f.readlines())
+
+
+@test(60, needs="bus")
+def sources_that_go_between_plan_and_mount(lab):
+    """Removed, or replaced by a link, a file or another directory: planned again, and hidden with a warning."""
+    for user in BOTH:
+        out = f"/srv/going/{user}"
+        put(user, f"{user.home}/.ssh/id", "PRIVATE-KEY", 0o600)
+        for line, tries, words in (
+                (f"rm -r {out}", 2, f"allow-write {out}: it does not exist"),
+                (f"mv {out} {out}.aside; ln -s {user.home}/.ssh {out}", 2, f"allow-write {out} stays as it is"),
+                # another directory at the name: what was planned is shown all the same
+                (f"mv {out} {out}.aside; mkdir -m 777 {out}", 1, None)):
+            put(user, f"{out}/kept")
+            os.chown(out, user.uid, user.gid)
+            os.chmod("/srv/going", 0o777)
+            lab.configure(f"allow-write = {out}\n")
+            count = before_bwrap(lab, line)
+            result = lab.shell(f"cat {out}/id 2>/dev/null; touch {out}/new 2>/dev/null && echo wrote; echo ran", user)
+            if words:
+                warned(result, b"ran\n", CONFIG, words)
+            else:
+                equal(result.ok().out, b"wrote\nran\n", str(user))
+                holds(os.path.exists(f"{out}.aside/new") and not os.path.exists(f"{out}/new"), str(user))
+            equal(times_of(count), tries, f"{user}: {line}: bwrap ran")
+            lab.restore()
+            shutil.rmtree("/srv/going")
+
+
+@test(60, needs="bus")
+def destinations_that_become_links(lab):
+    """A relative link could lead a mount to another place of the jail: planned again, or the agent is ended at once."""
+    for user in BOTH:
+        out = f"/srv/leading/{user}"
+        put(user, f"{out}/kept")
+        os.chown(out, user.uid, user.gid)
+        os.chmod("/srv/leading", 0o777)
+        lab.configure(f"allow-write = {out}\n")
+        before_bwrap(lab, f"mv {out} {out}.aside; ln -s ../../usr/share {out}")
+        result = lab.shell("read x; echo went on", user, data=b"")
+        holds(b"stays as it is" in result.err or b"was replaced while the jail was made" in result.err, repr(result))
+        lab.restore()
+        shutil.rmtree("/srv/leading")
+
+
+@test(60, needs="bus")
+def sources_that_never_stay(lab):
+    """There whenever it is planned, away whenever it is mounted: given up, with the cause."""
+    out = "/srv/never/out"
+    put(ALICE, f"{out}/kept", "", 0o644)
+    os.chmod("/srv/never", 0o777)
+    lab.configure(f"allow-write = {out}\n")
+    count = before_bwrap(lab, f"mv {out} {out}.aside", 100, f"mv {out}.aside {out}")
+    lab.shell("echo STARTED").refused(125, "was replaced each time while it was made")
+    equal(times_of(count), 4, "bwrap ran")
+    lab.restore()
+    shutil.rmtree("/srv/never")
+    lab.shell("true").ok()

@@ -186,7 +186,6 @@ static void test_pins(void **state)
 	PlanFixture fixture;
 
 	start(&fixture, PROJECT "/a/bin:" PROJECT "/a/sbin:" PROJECT ":/usr/local/bin");
-	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, PROJECT "/a/inner");
 	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "/srv/missing");
 	make(&fixture);
 	assert_int_equal(count(&fixture, true), 3);
@@ -197,7 +196,8 @@ static void test_pins(void **state)
 	assert_int_equal(fixture.plan.entries[a].mode, ENTRY_RW);
 	assert_string_equal(fixture.plan.entries[a].source, PROJECT "/a");
 	assert_true(index_of(&fixture, PROJECT "/a/bin") > a && index_of(&fixture, PROJECT "/a/sbin") > a);
-	assert_true(index_of(&fixture, PROJECT "/a/inner") > index_of(&fixture, PROJECT "/a/sbin"));
+	/* What is mounted below follows. */
+	assert_true(index_of(&fixture, PROJECT "/server.sock") > index_of(&fixture, PROJECT "/a/sbin"));
 	assert_false(fixture.plan.entries[project].pin);
 	/* The last of all. */
 	for (size_t i = fixture.plan.n_entries - 15; i < fixture.plan.n_entries; i++)
@@ -205,12 +205,13 @@ static void test_pins(void **state)
 	assert_false(plan_fixture_warns(&fixture, "no effect"));
 	plan_fixture_done(&fixture);
 
-	/* The bind of allow-write lies in another one: what is between them could be renamed. */
+	/* allow-write names what the workspace gives already: it has no bind of its own, and all is kept. */
 	start(&fixture, PROJECT "/a/inner:/usr/local/bin");
 	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, PROJECT "/a/inner");
 	make(&fixture);
-	assert_int_equal(count(&fixture, true), 1);
+	assert_int_equal(count(&fixture, true), 2);
 	assert_true(plan_fixture_entry(&fixture, PROJECT "/a")->pin);
+	assert_true(plan_fixture_entry(&fixture, PROJECT "/a/inner")->pin);
 	expect_covered(&fixture, PROJECT "/a/inner");
 	plan_fixture_done(&fixture);
 
@@ -229,18 +230,17 @@ static void test_pins(void **state)
 	plan_fixture_done(&fixture);
 }
 
-/* Above a socket that is covered, too; what is mounted below is no reason to leave the directory loose. */
+/* Above a socket that is covered, too. */
 static void test_pins_above_sockets(void **state)
 {
 	PlanFixture fixture;
 
 	start(&fixture, "/usr/local/bin");
-	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, PROJECT "/a/inner");
 	strings_append(&fixture.sockets, PROJECT "/a/socket");
 	fixture.facts.sockets = (const char *const *)fixture.sockets;
 	make(&fixture);
 	assert_int_equal(index_of(&fixture, PROJECT "/a"), index_of(&fixture, PROJECT) + 1);
-	assert_true(index_of(&fixture, PROJECT "/a/inner") > index_of(&fixture, PROJECT "/a"));
+	assert_true(index_of(&fixture, PROJECT "/a/socket") > index_of(&fixture, PROJECT "/a"));
 	assert_int_equal(plan_fixture_entry(&fixture, PROJECT "/a/socket")->mode, ENTRY_MASKED);
 	/* Its program may remove it at any time: nothing ends for that. */
 	assert_false(plan_fixture_entry(&fixture, PROJECT "/a")->pin);

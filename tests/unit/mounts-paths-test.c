@@ -311,6 +311,27 @@ static void allow_write_reaches_through_masks(void **state)
 	plan_fixture_done(&fixture);
 }
 
+/* No mount of its own for what is writable in any case; that it is named still keeps sockets uncovered. */
+static void allow_write_in_the_workspace(void **state)
+{
+	PlanFixture fixture;
+	size_t n;
+
+	start(&fixture, "claude", NULL);
+	make(&fixture);
+	n = fixture.plan.n_entries;
+	assert_int_equal(seen(&fixture, "/home/user/src/project/server.sock")->mode, ENTRY_MASKED);
+	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "~/src/project/src");
+	make(&fixture);
+	assert_int_equal(fixture.plan.n_entries, n);
+	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "~/src/project/server.sock");
+	make(&fixture);
+	assert_int_equal(fixture.plan.n_entries, n - 1);
+	assert_int_equal(seen(&fixture, "/home/user/src/project/server.sock")->mode, ENTRY_RW);
+	assert_null(fixture.plan.warnings);
+	plan_fixture_done(&fixture);
+}
+
 /* Left by an agent where the configuration names a path: hidden, with a warning, and the launch goes on. */
 static void leftovers_at_the_places_of_mounts(void **state)
 {
@@ -374,6 +395,7 @@ int main(void)
 		cmocka_unit_test(variables_break_nothing),
 		cmocka_unit_test(installers_behind_links),
 		cmocka_unit_test(allow_write_reaches_through_masks),
+		cmocka_unit_test(allow_write_in_the_workspace),
 		cmocka_unit_test(leftovers_at_the_places_of_mounts),
 		cmocka_unit_test(an_environment_of_python_that_is_hidden),
 	};
