@@ -68,6 +68,22 @@ static bool is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH));
 }
 
+/* Our own entry, or a copy of it, is nobody's agent. */
+static bool is_entry(const char *path)
+{
+	_cleanup_fclose_ FILE *one = fopen(path, "re"), *other = fopen(CS_ENTRY_PATH, "re");
+	struct stat st, entry;
+	int c;
+
+	if (!one || !other || fstat(fileno(one), &st) < 0 || fstat(fileno(other), &entry) < 0 ||
+	    st.st_size != entry.st_size)
+		return false;
+	while ((c = getc_unlocked(one)) != EOF)
+		if (c != getc_unlocked(other))
+			return false;
+	return true;
+}
+
 static int list_add(List *list, const InstallAgent *agent, const char *from, char *path, char *version)
 {
 	const ListRow row = { agent->name, from, version, path };
@@ -115,7 +131,7 @@ static int list_person(List *list, const InstallAgent *agent, const char *home)
 		return -ENOMEM;
 	}
 	target = is_program(path) ? realpath(path, NULL) : NULL;
-	if (!target || streq(target, CS_ENTRY_PATH))
+	if (!target || is_entry(target))
 		return 0;
 	name = strrchr(target, '/') + 1;
 	if (name[0] >= '0' && name[0] <= '9' && install_version_is_valid(name) && !(version = strdup(name)))

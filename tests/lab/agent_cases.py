@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Profiles: what each agent sees, gets and is told; where agents are found; what is none."""
 
+import json
 import os
 import shutil
 
@@ -164,6 +165,7 @@ def our_entry_is_no_agent(lab):
         refused(place, "leads nowhere")
         with open(ENTRY, "rb") as f:
             put(ALICE, name, f.read())
+        equal(json.loads(lab.run([SANDBOX, "install", "--list", "--json"]).ok().out), [], "a copy is listed")
         refused(place, f"is a copy of {jail}")
         put(ALICE, name, f'#!/bin/sh\n# a comment\nexec {program(name)} "$@"\n')
         refused(place, f"is a script that starts {jail}")
@@ -177,6 +179,7 @@ def our_entry_is_no_agent(lab):
         lab.run([program(name)]).refused(127, f"{name} is not installed")
         put(ALICE, name)
         equal(lab.run([program(name), "echo own"]).ok().out, b"own\n")
+        shutil.rmtree(f"{INSTALLED}/{name}")
 
 
 @test(60, needs="bus")
