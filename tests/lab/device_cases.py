@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Devices that the configuration gives, and those that it never does."""
 
+import json
 import os
 import stat
 import subprocess
 
-from case import CONFIG, Skip, equal, holds, test
+from bus_cases import Held
+from case import CONFIG, SANDBOX, Skip, equal, holds, test
 from machine import ALICE, ROOT
 
 BOTH = (ALICE, ROOT)
@@ -35,6 +37,10 @@ def allow_device_gives_one_node(lab):
         result = lab.shell(script, user).ok().out
         equal(result.split(b"\n")[0], b" 00 00 00", str(user))
         equal(int(result.split()[-1]), int(before) + 1, f"{user}: one more than without")
+        with Held(lab, user) as held:
+            found = lab.run([SANDBOX, "exposure", "--json", held.id], user, cwd="/").ok().out
+            rows = [row for row in json.loads(found)["paths"] if row["path"] == name]
+            equal([(row["kind"], row["mode"], row["origin"]) for row in rows], [("device", "rw", f"{CONFIG}:1")], str(user))
         lab.undo.pop()()
         result = lab.shell(script, user, env=lab.environment(user, CLAUDE_SANDBOX_ALLOW_DEVICES=name))
         if user is ROOT:

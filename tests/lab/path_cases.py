@@ -425,3 +425,23 @@ def sources_that_never_stay(lab):
     lab.restore()
     shutil.rmtree("/srv/never")
     lab.shell("true").ok()
+
+
+@test(needs="bus")
+def installers_behind_links(lab):
+    """uv as package managers put it; a link to anything but a program shows nothing."""
+    for user in BOTH:
+        forget(lab, user, ".local/share/pipx", ".local/bin/uv", ".local/bin/uvx")
+        put(user, f"{user.home}/.local/share/pipx/venvs/uv/bin/uv", "#!/bin/sh\necho uv runs\n", 0o755)
+        put(user, f"{user.home}/.ssh/id", "PRIVATE-KEY", 0o600)
+        link(user, f"{user.home}/.local/bin/uv", "../share/pipx/venvs/uv/bin/uv")
+        link(user, f"{user.home}/.local/bin/uvx", f"{user.home}/.ssh/id")
+        venv = f"{user.home}/.venvs/one"
+        put(user, f"{venv}/bin/tool", "#!/bin/sh\n", 0o755)
+        result = lab.shell("uv; cat ~/.local/bin/uvx 2>/dev/null; echo >> ~/.local/bin/uv; echo $PATH | grep -c venvs", user,
+                           env=lab.environment(user, VIRTUAL_ENV=venv))
+        lines = result.err.decode().splitlines()
+        holds(result.out == b"uv runs\n0\n" and any(".local/bin/uvx stays hidden" in line for line in lines), repr(result))
+        with open(f"{user.home}/.local/share/pipx/venvs/uv/bin/uv", encoding="ascii") as f:
+            equal(f.read(), "#!/bin/sh\necho uv runs\n", str(user))
+        lab.restore()
