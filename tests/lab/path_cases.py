@@ -434,6 +434,7 @@ def installers_behind_links(lab):
         forget(lab, user, ".local/share/pipx", ".local/bin/uv", ".local/bin/uvx")
         put(user, f"{user.home}/.local/share/pipx/venvs/uv/bin/uv", "#!/bin/sh\necho uv runs\n", 0o755)
         put(user, f"{user.home}/.ssh/id", "PRIVATE-KEY", 0o600)
+        put(user, f"{user.home}/.local/bin/other")
         link(user, f"{user.home}/.local/bin/uv", "../share/pipx/venvs/uv/bin/uv")
         link(user, f"{user.home}/.local/bin/uvx", f"{user.home}/.ssh/id")
         venv = f"{user.home}/.venvs/one"
