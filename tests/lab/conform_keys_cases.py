@@ -199,7 +199,7 @@ def modes_act(side, how):
 def a_killed_agent(side):
     """What it left set is set back, and nothing else."""
     terminal = side.terminal()
-    before = terminal.flags()
+    before = terminal.flags_at_start
     terminal.expect("ready 24x80.")
     during = terminal.screen()
     terminal.type("k")
@@ -211,7 +211,7 @@ def a_killed_agent(side):
 @conform()
 def an_agent_that_forgets(side):
     terminal = side.terminal()
-    before = terminal.flags()
+    before = terminal.flags_at_start
     terminal.expect("ready 24x80.")
     during = terminal.screen()
     terminal.type("e")

@@ -141,6 +141,14 @@ static LinkMessage expect(Fixture *fixture, int fd, LinkKind kind)
 	return m;
 }
 
+static void expect_result(Fixture *fixture, int fd, int result)
+{
+	LinkMessage m = expect(fixture, fd, LINK_DONE);
+
+	assert_int_equal(m.result, result);
+	link_message_done(&m);
+}
+
 static void expect_end(Fixture *fixture, int fd)
 {
 	ssize_t n;
@@ -247,6 +255,7 @@ static void a_stop_is_answered(void **state)
 	m = expect(fixture, fd, LINK_DONE);
 	assert_int_equal(m.serial, 5);
 	assert_int_equal(m.result, 0);
+	link_message_done(&m);
 	assert_int_equal(fixture->stops, 1);
 	assert_true(fixture->grace == 1234567);
 }
@@ -320,9 +329,9 @@ static void long_tables_come_in_pages(void **state)
 	}
 	assert_true(pages > 1);
 	say(fd, &(LinkMessage){ .kind = LINK_TABLE_GET, .serial = 7, .first = ROWS + 1 });
-	assert_int_equal(expect(fixture, fd, LINK_DONE).result, -ERANGE);
+	expect_result(fixture, fd, -ERANGE);
 	say(fd, &(LinkMessage){ .kind = LINK_TABLE_GET, .serial = 8, .table = LINK_TABLE_ROUTES });
-	assert_int_equal(expect(fixture, fd, LINK_DONE).result, -EINVAL);
+	expect_result(fixture, fd, -EINVAL);
 }
 
 static void what_only_a_session_says_ends_the_connection(void **state)
