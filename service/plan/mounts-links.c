@@ -79,6 +79,20 @@ static int check(PlanBuild *build, const char *name)
 	return r;
 }
 
+/* Where its skills lie deeper, that is where a person keeps what the agent is told. */
+static int check_above_skills(PlanBuild *build)
+{
+	const char *skills = build->profile->skills;
+	_cleanup_free_ char *above = skills ? strndup(skills, (size_t)(strrchr(skills, '/') - skills)) : NULL;
+
+	if (!above)
+		return skills ? -ENOMEM : 0;
+	for (const char *const *name = build->profile->directories; *name; name++)
+		if (streq(*name, above))
+			return 0;
+	return check(build, above);
+}
+
 int build_check_links(PlanBuild *build)
 {
 	const Profile *profile = build->profile;
@@ -86,5 +100,7 @@ int build_check_links(PlanBuild *build)
 
 	for (size_t i = 0; r >= 0 && profile->directories[i]; i++)
 		r = check(build, profile->directories[i]);
+	if (r >= 0)
+		r = check_above_skills(build);
 	return r < 0 ? r : check(build, ".agents/skills");
 }

@@ -267,6 +267,33 @@ static void native_path_and_package(void **state)
 	plan_fixture_done(&fixture);
 }
 
+/* Links among what an agent is told, wherever its profile keeps that: named when they lead to nothing inside.
+ */
+static void skills_that_are_links(void **state)
+{
+	static const struct {
+		const char *agent, *skills;
+	} cases[] = { { "claude", "~/.claude/skills" },
+		      { "codex", "~/.codex/skills" },
+		      { "pi", "~/.pi/agent/skills" } };
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		PlanFixture fixture;
+		char program[64];
+
+		(void)snprintf(program, sizeof(program), "~/.local/bin/%s", cases[i].agent);
+		const FakeNode nodes[] = { PROGRAM_(program, NULL),
+					   LINK_(cases[i].skills, "/home/user/dotfiles/skills"),
+					   { "~/dotfiles/skills", S_IFDIR | 0755, USER },
+					   { 0 } };
+		start(&fixture, cases[i].agent, nodes);
+		if (plan_fixture_make(&fixture) < 0)
+			fail_msg("%s", fixture.problem);
+		assert_true(plan_fixture_warns(&fixture, "/skills leads to /home/user/dotfiles/skills"));
+		plan_fixture_done(&fixture);
+	}
+}
+
 /* Each sees its own state and none of the others'. */
 static void states_are_apart(void **state)
 {
@@ -318,6 +345,7 @@ int main(void)
 		cmocka_unit_test(what_lies_beside),
 		cmocka_unit_test(nothing_that_agents_write),
 		cmocka_unit_test(native_path_and_package),
+		cmocka_unit_test(skills_that_are_links),
 		cmocka_unit_test(states_are_apart),
 	};
 
