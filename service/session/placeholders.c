@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "service/session/placeholder-file.h"
+#include "service/session/state-directory.h"
 
 /*
  * Two locks: flock(2) on the guard, shared, is held for life and counts the sessions; whoever has it
@@ -20,56 +21,6 @@
 #define RECORD_NAME "placeholders"
 #define RECORD_BYTES_MAX 65536u
 
-/* The directory at path when it is the user's. Return: 0, -ENOENT for anything else, -ENOMEM. */
-static int resolve_own(const Placeholders *placeholders, const char *path, PlanNode *ret)
-{
-	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-	int r = placeholders->view.resolve(placeholders->view.userdata, path, &node);
-
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0 || !S_ISDIR(node.mode) || node.uid != placeholders->uid || node.fd < 0)
-		return -ENOENT;
-	*ret = node;
-	node = PLAN_NODE_INIT;
-	return 0;
-}
-
-/* Open the record's directory; make: with what is missing on the way. Return: 0 or a negative errno. */
-static int state_open(const Placeholders *placeholders, bool make, PlanNode *ret)
-{
-	_cleanup_free_ char *path = strdup(placeholders->home);
-	const char *rest = PLACEHOLDERS_STATE;
-
-	if (!path)
-		return -ENOMEM;
-	for (;;) {
-		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-		_cleanup_free_ char *name = NULL, *parent = NULL;
-		size_t n = strcspn(rest, "/");
-		int r = resolve_own(placeholders, path, &node);
-
-		if (r < 0)
-			return r;
-		if (*rest == 0) {
-			*ret = node;
-			node = PLAN_NODE_INIT;
-			return 0;
-		}
-		name = strndup(rest, n);
-		if (!name)
-			return -ENOMEM;
-		if (make && mkdirat(node.fd, name, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		parent = TAKE_PTR(path);
-		if (asprintf(&path, "%s/%s", parent, name) < 0) {
-			path = NULL;
-			return -ENOMEM;
-		}
-		rest += n + (rest[n] == '/');
-	}
-}
-
 static int record_open(const Placeholders *placeholders, bool make)
 {
 	_cleanup_(plan_node_done) PlanNode state = PLAN_NODE_INIT;
@@ -78,7 +29,7 @@ static int record_open(const Placeholders *placeholders, bool make)
 	struct stat st;
 	int r;
 
-	r = state_open(placeholders, make, &state);
+	r = state_directory_open(&placeholders->view, placeholders->home, placeholders->uid, make, &state);
 	if (r < 0)
 		return r;
 	fd = openat(state.fd, RECORD_NAME,
@@ -182,7 +133,7 @@ int placeholders_make(Placeholders *placeholders, const char *directory, const c
 		      char **ret_problem)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-	int r = resolve_own(placeholders, directory, &node);
+	int r = own_directory_open(&placeholders->view, directory, placeholders->uid, &node);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
@@ -271,7 +222,8 @@ static void remove_all(const Placeholders *placeholders)
 	size = record_read(record_fd, &text);
 	for (const char *p = text; size > 0 && p < text + size; p += strlen(p) + 1)
 		remove_one(p, placeholders->uid);
-	if (state_open(placeholders, false, &state) == 0)
+	if (state_directory_open(&placeholders->view, placeholders->home, placeholders->uid, false, &state) ==
+	    0)
 		(void)unlinkat(state.fd, RECORD_NAME, 0);
 }
 

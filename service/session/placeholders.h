@@ -16,9 +16,6 @@
 #include "dbus/base.h"
 #include "service/plan/view.h"
 
-/* Below the home; no agent sees it. */
-#define PLACEHOLDERS_STATE ".local/state/claude-sandbox"
-
 typedef struct Placeholders {
 	int guard_fd;  /* borrowed */
 	bool counted;  /* placeholders_begin() took the shared lock */

@@ -266,8 +266,6 @@ static void on_executed(Session *session, pid_t leader)
 		return;
 	}
 	enter_masks(session, leader);
-	if (session->state)
-		state_watch_enter(session->state, leader);
 	session->leader = leader;
 	session->phase = PHASE_RUNNING;
 	/* A copy that stays open here would keep pipes from ending and the PTY from hanging up. */
@@ -280,6 +278,8 @@ static void on_executed(Session *session, pid_t leader)
 	link_server_started(session->link);
 	if (session->masks && mask_watch_start(session->masks) < 0)
 		session_end_because(session, "the session was ended: what it hides cannot be watched");
+	if (session->state && session->phase == PHASE_RUNNING)
+		state_watch_enter(session->state, leader);
 }
 
 static void on_init_failed(Session *session, InitStage stage, int error)

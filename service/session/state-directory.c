@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/state-directory.h"
 
-/* The directory at path when it is the user's. Return: 0, -ENOENT for anything else, -ENOMEM. */
-static int resolve_own(const PlanView *view, const char *path, uid_t uid, PlanNode *ret)
+int own_directory_open(const PlanView *view, const char *path, uid_t uid, PlanNode *ret)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 	int r = view->resolve(view->userdata, path, &node);
@@ -27,7 +26,7 @@ int state_directory_open(const PlanView *view, const char *home, uid_t uid, bool
 		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 		_cleanup_free_ char *name = NULL, *parent = NULL;
 		size_t n = strcspn(rest, "/");
-		int r = resolve_own(view, path, uid, &node);
+		int r = own_directory_open(view, path, uid, &node);
 
 		if (r < 0)
 			return r;

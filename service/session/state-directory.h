@@ -8,6 +8,8 @@
 /* Below the home. */
 #define STATE_DIRECTORY ".local/state/claude-sandbox"
 
+/* The directory at path when it is the user's. Return: 0, -ENOENT for anything else, -ENOMEM. */
+int own_directory_open(const PlanView *view, const char *path, uid_t uid, PlanNode *ret);
 /*
  * Open it; make: with what is missing on the way (0700). Every directory on the way must be the user's.
  * Return: 0 with *ret (its descriptor O_PATH); -ENOENT for a directory that is missing or another's; another

@@ -34,7 +34,7 @@ struct StateWatch {
 	StateWatchDone done;
 	void *userdata;
 	Stage stage;
-	int inotify_fd, agent_fd, home_fd; /* home_fd: as the jail has it */
+	int inotify_fd, home_fd; /* home_fd: as the jail has it */
 	StateChild *child;
 	bool awaited;         /* done is to be called */
 	bool again;           /* something has happened since the child started */
@@ -213,7 +213,7 @@ static int open_inside(pid_t leader, const char *home)
 	return fd < 0 ? -errno : fd;
 }
 
-static int watch_agent(StateWatch *watch)
+static int watch_both(StateWatch *watch)
 {
 	_cleanup_(state_places_done) StatePlaces places = STATE_PLACES_INIT;
 	int r = state_places_open(&watch->files, false, &places, NULL);
@@ -223,30 +223,27 @@ static int watch_agent(StateWatch *watch)
 	watch->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	if (watch->inotify_fd < 0)
 		return -errno;
-	watch->agent_fd = TAKE_FD(places.agent_fd);
-	return watch_directory(watch, watch->agent_fd);
-}
-
-void state_watch_enter(StateWatch *watch, pid_t leader)
-{
-	_cleanup_(plan_node_done) PlanNode home = PLAN_NODE_INIT;
-	int r;
-
-	watch->stage = STAGE_RUNNING;
-	r = watch_agent(watch);
-	/* The link lies in the home by its canonical path. */
-	if (r == 0)
-		r = watch->files.view.resolve(watch->files.view.userdata, watch->files.home, &home);
-	if (r == 0)
-		watch->home_fd = open_inside(leader, home.path);
+	r = watch_directory(watch, places.agent_fd);
 	if (r == 0 && watch->home_fd >= 0)
 		r = watch_directory(watch, watch->home_fd);
 	if (r == 0)
 		r = sd_event_add_io(watch->event, &watch->inotify_source, watch->inotify_fd, EPOLLIN,
 				    on_inotify, watch);
-	/* Where nothing can be watched (the user's limit of inotify), the end is early enough. An agent that
-	 * has begun to save before this is as good as an event. */
-	if (watch->again || !state_files_unchanged(&watch->files))
+	return r;
+}
+
+void state_watch_enter(StateWatch *watch, pid_t leader)
+{
+	_cleanup_(plan_node_done) PlanNode home = PLAN_NODE_INIT;
+
+	watch->stage = STAGE_RUNNING;
+	/* The link lies in the home by its canonical path. */
+	if (watch->files.view.resolve(watch->files.view.userdata, watch->files.home, &home) == 0)
+		watch->home_fd = open_inside(leader, home.path);
+	/* Where nothing can be watched (the user's limits of inotify), the end is early enough. */
+	(void)watch_both(watch);
+	/* What an agent has saved before this made no event. */
+	if (watch->again || link_is_gone(watch) || !state_files_unchanged(&watch->files))
 		want(watch);
 }
 
@@ -296,7 +293,6 @@ int state_watch_new(sd_event *event, const StateFiles *files, StateWatchDone don
 			       .done = done,
 			       .userdata = userdata,
 			       .inotify_fd = FD_NONE,
-			       .agent_fd = FD_NONE,
 			       .home_fd = FD_NONE };
 	r = sd_event_add_time(event, &watch->timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_timer, watch);
 	if (r >= 0)
@@ -315,7 +311,6 @@ StateWatch *state_watch_free(StateWatch *watch)
 	(void)sd_event_source_disable_unref(watch->timer);
 	(void)state_child_free(watch->child);
 	close_fdp(&watch->inotify_fd);
-	close_fdp(&watch->agent_fd);
 	close_fdp(&watch->home_fd);
 	(void)strings_free(watch->warnings);
 	(void)sd_event_unref(watch->event);

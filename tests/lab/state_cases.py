@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What an agent saves outlives its session, comes out, comes back, and nothing else is left on the host."""
 
+import errno
 import json
 import os
 import signal
@@ -187,6 +188,40 @@ def what_is_no_state_never_comes_out(lab):
             equal(result.out, b"{'a': 1}\n", name)
 
 
+@test(needs="bus")
+def what_cannot_be_brought_out_is_told_and_kept(lab):
+    """No right to write there, no space, nothing to be noticed by: told once; the next session brings it out."""
+    prepare(ALICE)
+    put(ALICE, '{"a": 1}')
+    ok(lab.run([CLAUDE, "pass"], ALICE))
+    lab.mode(ALICE.home, 0o555)
+    result = lab.run([CLAUDE, "save(lambda s: s.update(b=2))"], ALICE)
+    holds(result.status == 0 and b"not brought together: Permission denied" in result.err and result.err.count(b"\n") == 1,
+          f"{result!r}")
+    equal(host(ALICE), {"a": 1})
+    lab.restore()
+    ok(lab.run([CLAUDE, "pass"], ALICE))
+    equal(host(ALICE), {"a": 1, "b": 2})
+
+
+@test(needs="bus")
+def failing_calls_lose_nothing(lab):
+    """Each alone, in the session and what it starts: an error or a warning at most; the next session brings it out."""
+    for call, number in (("renameat2", errno.ENOSPC), ("fsync", errno.EIO), ("renameat2", errno.EINVAL), ("flock", errno.ENOLCK),
+                         ("inotify_init1", errno.EMFILE), ("symlinkat", errno.ENOSPC)):
+        prepare(ALICE)
+        put(ALICE, '{"a": 1}')
+        ok(lab.run([CLAUDE, "pass"], ALICE))
+        lab.wrap("/usr/libexec/claude-sandbox/session", f"fail {call} {number}")
+        result = lab.run([CLAUDE, "save(lambda s: s.update(b=2))"], ALICE)
+        lab.restore()
+        saved = "b" in json.load(open(f"{ALICE.home}/.claude/.claude.json", encoding="utf-8"))
+        holds(saved == (result.status == 0), f"{call}: {result!r}")
+        holds((host(ALICE) == {"a": 1, "b": 2}) or result.err, f"{call}: {result!r}, {host(ALICE)}")
+        ok(lab.run([CLAUDE, "pass"], ALICE))
+        equal(host(ALICE), {"a": 1, "b": 2} if saved else {"a": 1}, call)
+
+
 @test(needs="bus", deadline=60)
 def a_storm_of_saves_costs_little(lab):
     """What an agent does ten thousand times a second its session does four times at most."""
@@ -257,8 +292,8 @@ def listing(top, skip=()):
     return found
 
 
-# In these, directories stand while a session runs, over which what is hidden is mounted: their own times change.
-TIMES = (".local/share", ".claude", ".codex")
+# In these, something stands while a session runs, for what is mounted there: their own times change.
+TIMES = (".local/share", ".claude", ".codex", "linked/tools")
 
 
 def without_times(found, home):
@@ -266,36 +301,55 @@ def without_times(found, home):
 
 
 def profiles():
-    return [name for name in ("claude", "codex", "pi", "shell") if name == "shell" or os.path.exists(f"/usr/local/bin/{name}")]
+    return [name for name in ("claude", "codex", "pi") if os.path.exists(f"/usr/local/bin/{name}")] + ["shell"]
+
+
+def git(user, *words):
+    command = ["/usr/bin/git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words]
+    process = subprocess.run(command, check=True, stdout=subprocess.PIPE, user=user.uid, group=user.gid, extra_groups=[],
+                             env={"HOME": user.home, "PATH": "/usr/bin:/bin"}, cwd="/")
+    return process.stdout
+
+
+def places_of(user):
+    """A repository with a work tree elsewhere, a directory in it that stands ahead on PATH, and a home in use."""
+    for name in (".claude/settings.json", ".codex/config.toml", ".pi/agent/settings.json", ".cache/x", ".local/share/x",
+                 ".config/gh/hosts.yml", ".agents/skills/x", "bin/x"):
+        machine.write(f"{user.home}/{name}", "", 0o600, user)
+    machine.write(f"{user.home}/.claude.json", '{"a": 1}', 0o600, user)
+    if not os.path.exists(f"{user.home}/linked"):
+        git(user, "init", "-q", f"{user.home}/repository")
+        git(user, "-C", f"{user.home}/repository", "commit", "-q", "--allow-empty", "-m", "x")
+        git(user, "-C", f"{user.home}/repository", "worktree", "add", "-q", f"{user.home}/linked")
+        machine.write(f"{user.home}/linked/tools/x", "", 0o755, user)
+    return f"{user.home}/linked"
 
 
 @test(needs="bus", deadline=120)
 def idle_session_leaves_no_trace(lab):
     for user in BOTH:
-        workspace = lab.workspace(user)
-        subprocess.run(["/usr/bin/git", "init", "-q", workspace], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run(["/usr/bin/chown", "-R", f"{user.uid}:{user.gid}", f"{workspace}/.git"], check=True)
-        for name in (".claude/settings.json", ".cache/x", ".local/share/x", ".config/gh/hosts.yml", "bin/x"):
-            machine.write(f"{user.home}/{name}", "{}", 0o600, user)
-        machine.write(f"{user.home}/.claude.json", '{"a": 1}', 0o600, user)
+        workspace = places_of(user)
+        environment = lab.environment(user, PATH=f"{workspace}/tools:{user.home}/bin:/usr/local/bin:/usr/bin:/bin")
+        skipped = {user.home: (".local/state/claude-sandbox",)}
+
+        def look():
+            found = {}
+            for place in (user.home, "/usr/local/bin", f"/var/tmp/claude-agent/{user.uid}", "/etc"):
+                found.update(without_times(listing(place, skipped.get(place, ())), user.home))
+            return found
+
         for profile in profiles():
             command = [SANDBOX, "shell", "-c", "true"] if profile == "shell" else [f"/usr/local/bin/{profile}", "true"]
             if profile != "shell":
                 lab.install_agent(user, profile, "/bin/true")
-            environment = lab.environment(user, PATH=f"{user.home}/bin:/usr/local/bin:/usr/bin:/bin")
-            ok(lab.run(command, user, env=environment))
-            places = (user.home, workspace, "/usr/local/bin", f"/var/tmp/claude-agent/{user.uid}", "/etc")
-
-            def look():
-                return [without_times(listing(place, (".local/state/claude-sandbox",) if place == user.home else ()), user.home)
-                        for place in places]
+            # The first launch may make the agent's own directory.
+            ok(lab.run(command, user, cwd=workspace, env=environment))
+            before, status = look(), git(user, "-C", workspace, "status", "--porcelain", "--ignored")
             before = look()
-            ok(lab.run(command, user, env=environment))
+            ok(lab.run(command, user, cwd=workspace, env=environment))
             wait_for(lambda: not lab.sessions(), "the session is gone")
             after = look()
-            for place, old, new in zip(places, before, after):
-                changed = {path: (old.get(path), new.get(path)) for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
-                holds(not changed, f"{user}, {profile}: {place}: {changed}")
-        status = subprocess.run(["/usr/bin/git", "-c", "safe.directory=*", "-C", workspace, "status", "--porcelain"],
-                                check=True, stdout=subprocess.PIPE)
-        holds(b"claude" not in status.stdout, f"{user}: {status.stdout!r}")
+            changed = {path: (before.get(path), after.get(path)) for path in before.keys() | after.keys()
+                       if before.get(path) != after.get(path)}
+            holds(not changed, f"{user}, {profile}: {changed}")
+            equal(git(user, "-C", workspace, "status", "--porcelain", "--ignored"), status, f"{user}, {profile}")

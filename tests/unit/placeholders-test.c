@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "service/session/placeholders.h"
+#include "service/session/state-directory.h"
 #include "service/session/view.h"
 
 /* A home below a directory of the test's own, and the record beside it. */
@@ -116,11 +117,11 @@ static void made_and_removed(void **state)
 
 	assert_true(exists(f->share, "applications"));
 	assert_true(exists(f->share, "fish"));
-	assert_true(exists(f->home, PLACEHOLDERS_STATE "/placeholders"));
+	assert_true(exists(f->home, STATE_DIRECTORY "/placeholders"));
 	end(&p, true);
 	assert_false(exists(f->share, "applications"));
 	assert_false(exists(f->share, "fish"));
-	assert_false(exists(f->home, PLACEHOLDERS_STATE "/placeholders"));
+	assert_false(exists(f->home, STATE_DIRECTORY "/placeholders"));
 }
 
 static void what_was_there_stays(void **state)
@@ -298,7 +299,7 @@ static void a_file_is_made_and_removed(void **state)
 	assert_true(exists(bin.path, "claude"));
 	end(&two, true);
 	assert_false(exists(bin.path, "claude"));
-	assert_false(exists(f->home, PLACEHOLDERS_STATE "/placeholders"));
+	assert_false(exists(f->home, STATE_DIRECTORY "/placeholders"));
 }
 
 static void a_killed_sessions_files_go_at_the_next_start(void **state)
@@ -457,7 +458,7 @@ static void a_stray_one_is_taken_over(void **state)
 {
 	const Fixture *f = *state;
 	_cleanup_(bin_done) Bin bin = bin_make(f);
-	_cleanup_free_ char *record = path_of(f->home, PLACEHOLDERS_STATE "/placeholders");
+	_cleanup_free_ char *record = path_of(f->home, STATE_DIRECTORY "/placeholders");
 	Placeholders p = begin(f);
 
 	assert_int_equal(placeholders_make_file(&p, bin.fd, bin.path, "claude"), 1);
