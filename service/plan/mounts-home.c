@@ -279,10 +279,10 @@ int build_profile(PlanBuild *build)
 		_cleanup_free_ char *path = below(build->home, profile->state_file);
 		_cleanup_free_ char *text = below(profile->directories[0], profile->state_file);
 
-		r = path && text
-			    ? plan_add_link(build->plan, path, text, origin,
-					    "state that the agent replaces by renaming lies in its directory")
-			    : -ENOMEM;
+		r = path && text ? plan_add_link(build->plan, path, text, origin,
+						 "what the agent saves there comes out to the person's file "
+						 "of this name")
+				 : -ENOMEM;
 		if (r < 0)
 			return r;
 	}

@@ -52,7 +52,7 @@ static int open_path(const StateFiles *files, const char *path, bool own, int *r
 	if (r == 0 && !S_ISDIR(node.mode))
 		r = -ENOTDIR;
 	if (r == 0 && own && node.uid != files->uid)
-		r = -EPERM;
+		return refuse(ret_problem, -EPERM, "%s is another user's; give it back with chown", path);
 	if (r < 0)
 		return refuse(ret_problem, r, "%s cannot be used: %s", path, strerror(-r));
 	fd = open_directory(&node);
@@ -142,7 +142,9 @@ int state_places_open(const StateFiles *files, bool make, StatePlaces *ret, char
 
 	if (!agent)
 		return -ENOMEM;
-	r = open_path(files, agent, true, &places.agent_fd, NULL);
+	r = open_path(files, agent, true, &places.agent_fd, ret_problem);
+	if (r == -ENOENT && ret_problem)
+		freep(ret_problem);
 	if (r < 0)
 		return r;
 	r = open_path(files, files->home, true, &places.home_fd, ret_problem);
