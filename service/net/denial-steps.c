@@ -6,20 +6,24 @@
  *
  *  1. loopback    up first: only then does the kernel give it 127.0.0.1/8, and only a device that is up keeps
  *                 addresses that routes can name as their source.
- *  2. address     192.0.0.2/32 on lo, never on jail0: a route goes with its source address, and what is on lo
+ *  2. tables      the main table parted from the local one, while both hold nothing: only then can the far
+ *                 end's address be the jail's own and a gateway.
+ *  3. address     192.0.0.2/32 on lo, never on jail0: a route goes with its source address, and what is on lo
  *                 stays when the wire goes.
- *  3. filter      before jail0 is up, so that no frame can pass it unfiltered, not even the kernel's own.
- *  4. reverse-path  before jail0 is up too: what a denied sender sends in is dropped, from the first.
- *  5. jail0       up before the neighbour: a device that goes down forgets its permanent neighbours, and a
+ *  4. filter      before jail0 is up, so that no frame can pass it unfiltered, not even the kernel's own.
+ *  5. reverse-path  before jail0 is up too: what a denied sender sends in is dropped, from the first.
+ *  6. jail0       up before the neighbour: a device that goes down forgets its permanent neighbours, and a
  *                 route by a device that is down is refused.
- *  6. neighbour   the one link address that the filter lets out, for the far end alone. No ARP is ever
- * answered.
- *  7. prohibits   every denied range, before any route that leads out.
- *  8. forwarder   ┐ more specific than the prohibits around them, so their order among each other does not
- *  9. allow-ip    ┘ matter; they may fail with a warning: then less is reachable, never more.
- * 10. default     last of what opens.
- * 11. far-end     the far end's address is the jail's own, so that no socket reaches it as a neighbour. After
- * the routes, because the kernel takes no gateway that is a local address; before anything runs.
+ *  7. far-end     the far end's address is the jail's own, before it has an entry as a neighbour: no socket
+ *                 that is bound to jail0 ever reaches it as one.
+ *  8. neighbour   the one link address that the filter lets out, for the far end alone. No ARP is ever
+ *                 answered.
+ *  9. prohibits   every denied range, before any route that leads out.
+ * 10. forwarder   ┐ more specific than the prohibits around them, so their order among each other does not
+ * 11. allow-ip    ┘ matter; they may fail with a warning: then less is reachable, never more.
+ * 12. default     last of all, since it opens most.
+ *
+ * What changes later, while an agent runs, is in denial-change.c.
  */
 
 #include "service/net/address.h"
@@ -27,21 +31,23 @@
 #include "service/net/link.h"
 #include "service/net/neighbour.h"
 #include "service/net/route.h"
+#include "service/net/rule.h"
 #include "service/net/tap.h"
 
 /* clang-format off */
 const DenialStep denial_steps[] = {
 	{ "loopback", link_step_loopback },
+	{ "tables", rule_step_tables },
 	{ "address", address_step },
 	{ "filter", tap_step_filter },
 	{ "reverse-path", link_step_reverse_path },
 	{ "device", link_step_jail },
+	{ "far-end", route_step_far_end },
 	{ "neighbour", neighbour_step },
 	{ "prohibits", route_step_prohibits },
 	{ "forwarder", route_step_forwarder },
 	{ "allow-ip", route_step_allow_ip },
 	{ "default", route_step_default },
-	{ "far-end", route_step_far_end },
 	{ NULL, NULL },
 };
 /* clang-format on */

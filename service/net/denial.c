@@ -4,13 +4,9 @@
 #include "service/link/pack.h"
 #include "service/net/link.h"
 
-int denial_init(Denial *denial, const JailSockets *sockets, const RouteTable *routes, char **ret_problem)
+int denial_check_table(const RouteTable *routes, char **ret_problem)
 {
-	_cleanup_(netlink_freep) Netlink *netlink = NULL;
-	_cleanup_free_ bool *left_out = NULL;
 	size_t defaults = 0, denials = 0;
-	Link lo, jail;
-	int r;
 
 	for (size_t i = 0; i < routes->n_rows; i++) {
 		const RouteRow *row = &routes->rows[i];
@@ -23,7 +19,19 @@ int denial_init(Denial *denial, const JailSockets *sockets, const RouteTable *ro
 	}
 	if (routes->n_rows > ROUTES_MAX || defaults != 1 || denials == 0)
 		return refuse(ret_problem, -EINVAL, "the table of routes denies nothing, or leads nowhere");
+	return 0;
+}
 
+int denial_init(Denial *denial, const JailSockets *sockets, const RouteTable *routes, char **ret_problem)
+{
+	_cleanup_(netlink_freep) Netlink *netlink = NULL;
+	_cleanup_free_ bool *left_out = NULL;
+	Link lo, jail;
+	int r;
+
+	r = denial_check_table(routes, ret_problem);
+	if (r < 0)
+		return r;
 	left_out = calloc(routes->n_rows, sizeof(*left_out));
 	if (!left_out)
 		return -ENOMEM;

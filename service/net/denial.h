@@ -3,8 +3,8 @@
 
 /*
  * Programs the denial into the holder's namespace through the passed sockets. ORDER IS SECURITY: loopback up,
- * address, filter, neighbour, prohibits, forwarder, allow-ip, default; the default is last, so that nothing
- * is reachable before everything that denies is there. The steps stand in a table of their own file
+ * address, filter, far end, neighbour, prohibits, forwarder, allow-ip, default; the default is last, so that
+ * nothing is reachable before everything that denies is there. The steps stand in a table of their own file
  * (denial-steps.c) so that a test can link the program with one left out and see the refusal.
  */
 
@@ -29,6 +29,9 @@ typedef struct DenialStep {
 } DenialStep;
 
 extern const DenialStep denial_steps[]; /* ends with a NULL name */
+
+/* What no table of a jail may be: without a denial, without the one default. Return: 0 or -EINVAL. */
+int denial_check_table(const RouteTable *routes, char **ret_problem);
 
 /* Wrap the sockets; keeps none of them. Return: 0 or a negative errno with *ret_problem. */
 int denial_init(Denial *denial, const JailSockets *sockets, const RouteTable *routes, char **ret_problem);

@@ -202,14 +202,14 @@ Route route_of_far_end(uint32_t jail_index)
 		.type = RTN_LOCAL,
 		.scope = RT_SCOPE_HOST,
 		.protocol = RTPROT_STATIC,
-		.table = RT_TABLE_LOCAL,
+		.table = RT_TABLE_MAIN,
 		.destination = ROUTES_FAR_END,
 		.length = 32,
 		.device = jail_index,
 	};
 }
 
-static struct nl_msg *route_message(const Route *route)
+struct nl_msg *route_message(uint16_t type, const Route *route)
 {
 	struct rtmsg body = {
 		.rtm_family = AF_INET,
@@ -220,8 +220,8 @@ static struct nl_msg *route_message(const Route *route)
 		.rtm_type = route->type,
 		.rtm_flags = route->flags,
 	};
-	_cleanup_(nl_msg_freep) struct nl_msg *message =
-		netlink_message(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, &body, sizeof(body));
+	_cleanup_(nl_msg_freep) struct nl_msg *message = netlink_message(
+		type, type == RTM_NEWROUTE ? NLM_F_CREATE | NLM_F_EXCL : 0, &body, sizeof(body));
 
 	if (!message || netlink_put_ipv4(message, RTA_DST, route->destination) < 0)
 		return NULL;
@@ -263,7 +263,7 @@ static int program_rows(Denial *denial, RouteVerdict verdict, bool soft, char **
 		if (routes->rows[i].verdict != verdict)
 			continue;
 		route = route_of_row(&routes->rows[i], (uint32_t)denial->jail_index);
-		messages[n] = route_message(&route);
+		messages[n] = route_message(RTM_NEWROUTE, &route);
 		if (!messages[n])
 			r = -ENOMEM;
 		rows[n++] = i;
@@ -318,7 +318,7 @@ int route_step_default(Denial *denial, char **ret_problem)
 int route_step_far_end(Denial *denial, char **ret_problem)
 {
 	Route route = route_of_far_end((uint32_t)denial->jail_index);
-	_cleanup_(nl_msg_freep) struct nl_msg *message = route_message(&route);
+	_cleanup_(nl_msg_freep) struct nl_msg *message = route_message(RTM_NEWROUTE, &route);
 	_cleanup_free_ char *text = NULL;
 	int r;
 

@@ -44,10 +44,15 @@ int route_step_default(Denial *denial, char **ret_problem);
 /*
  * The far end's own address belongs to the jail: "local 192.0.0.1 dev jail0". A socket that is bound to jail0
  * would otherwise take it for a neighbour on the link, find the one link address that passes the filter, and
- * so send to 192.0.0.1 of the host's network. The kernel refuses a gateway that is a local address, so routes
- * by the far end are added before this one, or while it is taken away.
+ * so send to 192.0.0.1 of the host's network. The kernel refuses a gateway that is a local address and looks
+ * for those in the local table alone (fib_check_nh_v4_gw() of the kernel), so this route stands in the main
+ * one: there it need never be taken away, also when routes by the far end are added while an agent runs.
+ * rule_step_tables() parts the two tables before.
  */
 Route route_of_far_end(uint32_t jail_index);
+/* A request about a route: RTM_NEWROUTE (which must not be there yet) or RTM_DELROUTE. NULL without memory.
+ */
+struct nl_msg *route_message(uint16_t type, const Route *route);
 int route_step_far_end(Denial *denial, char **ret_problem);
 
 /*

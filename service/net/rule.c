@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/net/rule.h"
 
+#include "service/net/netlink.h"
+
 #include <linux/fib_rules.h>
 #include <sys/socket.h>
 
@@ -127,4 +129,44 @@ int rule_is_kernels(const Rule *rule, char **ret_problem)
 		return (int)i;
 	}
 	return refuse(ret_problem, -EREMCHG, "there is an %s rule of priority %u", family, rule->priority);
+}
+
+/* Before the kernel's own rule for the main table. */
+#define TABLES_PRIORITY 32765u
+
+static struct nl_msg *main_table_message(uint16_t type)
+{
+	const struct fib_rule_hdr body = {
+		.family = AF_INET,
+		.table = RT_TABLE_MAIN,
+		.action = FR_ACT_TO_TBL,
+	};
+	_cleanup_(nl_msg_freep) struct nl_msg *message = netlink_message(
+		type, type == RTM_NEWRULE ? NLM_F_CREATE | NLM_F_EXCL : 0, &body, sizeof(body));
+
+	if (!message || netlink_put_u32(message, FRA_PRIORITY, TABLES_PRIORITY) < 0 ||
+	    netlink_put_u32(message, FRA_TABLE, RT_TABLE_MAIN) < 0)
+		return NULL;
+	return TAKE_PTR(message);
+}
+
+int rule_step_tables(Denial *denial, char **ret_problem)
+{
+	static const uint16_t types[] = { RTM_NEWRULE, RTM_DELRULE };
+
+	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
+		_cleanup_(nl_msg_freep) struct nl_msg *message = main_table_message(types[i]);
+		_cleanup_free_ char *text = NULL;
+		int r;
+
+		if (!message)
+			return -ENOMEM;
+		r = netlink_program_one(denial->netlink, message, &text);
+		if (r < 0)
+			return refuse(ret_problem, r,
+				      "the kernel does not part its routing tables "
+				      "(CONFIG_IP_MULTIPLE_TABLES): %s",
+				      text ?: strerror(-r));
+	}
+	return 0;
 }

@@ -3,6 +3,7 @@
 
 /* Policy rules: a namespace starts with the kernel's own, and ours keeps exactly those. */
 
+#include "service/net/denial.h"
 #include "service/net/message.h"
 
 typedef struct Rule {
@@ -26,3 +27,9 @@ int rule_is_kernels(const Rule *rule, char **ret_problem);
 /* How many the kernel makes: three for AF_INET, two for AF_INET6 (ip-rule(8)). */
 unsigned rules_of_kernel(uint8_t family);
 uint32_t rule_kernel_priority(unsigned number);
+
+/*
+ * A new namespace keeps its local table inside the main one, until the first rule comes (fib_unmerge() of the
+ * kernel): add one that says what the kernel's own does, and take it away again. The tables stay apart.
+ */
+int rule_step_tables(Denial *denial, char **ret_problem);

@@ -291,28 +291,53 @@ static int denials_add(RouteTable *table, const Draft *draft, char **ret_problem
 	return 0;
 }
 
-/* A forwarder that something real answers at would take its name queries, or be hidden by it. */
-static bool forwarder_is_free(uint32_t forwarder, const RouteTable *table, const Draft *draft)
+/* A forwarder that something of the host answers at would be hidden by it. */
+static bool forwarder_is_of_host(uint32_t forwarder, const RouteTable *table, const Draft *draft)
 {
 	HostPrefix prefix = { forwarder, 32 };
 
-	for (size_t i = 0; i < draft->n_openings; i++)
-		if (prefix_holds(draft->openings[i].prefix, prefix))
-			return false;
 	for (size_t i = 0; i < draft->n_candidates; i++)
 		if (prefix_holds(draft->candidates[i].prefix, prefix))
-			return false;
-	return !denial_around(table, prefix);
+			return true;
+	return denial_around(table, prefix);
+}
+
+static bool forwarder_is_opened(uint32_t forwarder, const Draft *draft)
+{
+	for (size_t i = 0; i < draft->n_openings; i++)
+		if (prefix_holds(draft->openings[i].prefix, (HostPrefix){ forwarder, 32 }))
+			return true;
+	return false;
+}
+
+static int forwarder_row_add(RouteTable *table, uint32_t forwarder, char **ret_problem)
+{
+	table->forwarder = forwarder;
+	return row_add(table, (HostPrefix){ forwarder, 32 }, ROUTE_DNS, "name server of the jail",
+		       ret_problem);
+}
+
+static int forwarder_keep(RouteTable *table, const Draft *draft, uint32_t forwarder, char **ret_problem)
+{
+	char text[ROUTE_TEXT_MAX];
+
+	table->forwarder = forwarder;
+	if (forwarder == 0)
+		return 0;
+	if (!forwarder_is_of_host(forwarder, table, draft))
+		return forwarder_row_add(table, forwarder, ret_problem);
+	return strings_appendf(&table->warnings,
+			       "no names resolve inside: a network of the host has come to hold %s, the name "
+			       "server of this session; start it anew",
+			       route_to_string(forwarder, 32, text));
 }
 
 static int forwarder_add(RouteTable *table, const Draft *draft, char **ret_problem)
 {
 	for (size_t i = 0; i < ELEMENTSOF(forwarders); i++) {
-		if (!forwarder_is_free(forwarders[i], table, draft))
-			continue;
-		table->forwarder = forwarders[i];
-		return row_add(table, (HostPrefix){ forwarders[i], 32 }, ROUTE_DNS, "name server of the jail",
-			       ret_problem);
+		if (!forwarder_is_of_host(forwarders[i], table, draft) &&
+		    !forwarder_is_opened(forwarders[i], draft))
+			return forwarder_row_add(table, forwarders[i], ret_problem);
 	}
 	return strings_append(
 		&table->warnings,
@@ -345,6 +370,15 @@ static int openings_add(RouteTable *table, const Draft *draft, char **ret_proble
 			known = prefix_equal(draft->openings[j].prefix, opening->prefix);
 		if (known)
 			continue;
+		if (table->forwarder != 0 &&
+		    prefix_equal(opening->prefix, (HostPrefix){ table->forwarder, 32 })) {
+			if (strings_appendf(&table->warnings,
+					    "%s: allow-ip %s is the name server of this session, which stays "
+					    "that; start it anew",
+					    opening->value->origin, opening->value->text) < 0)
+				return -ENOMEM;
+			continue;
+		}
 
 		if (asprintf(&reason, "allow-ip, %s", opening->value->origin) < 0) {
 			reason = NULL;
@@ -366,7 +400,8 @@ static int openings_add(RouteTable *table, const Draft *draft, char **ret_proble
 	return 0;
 }
 
-int routes_make(const HostNetwork *host, const Config *config, RouteTable *ret, char **ret_problem)
+static int table_make(const HostNetwork *host, const Config *config, const uint32_t *forwarder,
+		      RouteTable *ret, char **ret_problem)
 {
 	_cleanup_(route_table_done) RouteTable table = { 0 };
 	_cleanup_(draft_done) Draft draft = { 0 };
@@ -382,7 +417,8 @@ int routes_make(const HostNetwork *host, const Config *config, RouteTable *ret, 
 	r = denials_add(&table, &draft, ret_problem);
 	if (r < 0)
 		return r;
-	r = forwarder_add(&table, &draft, ret_problem);
+	r = forwarder ? forwarder_keep(&table, &draft, *forwarder, ret_problem)
+		      : forwarder_add(&table, &draft, ret_problem);
 	if (r < 0)
 		return r;
 	r = openings_add(&table, &draft, ret_problem);
@@ -395,4 +431,15 @@ int routes_make(const HostNetwork *host, const Config *config, RouteTable *ret, 
 	*ret = table;
 	table = (RouteTable){ 0 };
 	return 0;
+}
+
+int routes_make(const HostNetwork *host, const Config *config, RouteTable *ret, char **ret_problem)
+{
+	return table_make(host, config, NULL, ret, ret_problem);
+}
+
+int routes_make_again(const HostNetwork *host, const Config *config, uint32_t forwarder, RouteTable *ret,
+		      char **ret_problem)
+{
+	return table_make(host, config, &forwarder, ret, ret_problem);
 }

@@ -40,7 +40,8 @@ typedef struct RouteRow {
 typedef struct RouteTable {
 	RouteRow *rows;
 	size_t n_rows;
-	uint32_t forwarder; /* D, or 0 when all three clash */
+	uint32_t forwarder; /* D, or 0 when all three clash; of a table made again, also where no row opens it
+			     */
 	char **warnings;
 } RouteTable;
 
@@ -70,6 +71,14 @@ void route_table_done(RouteTable *table);
  * denial of everything.
  */
 int routes_make(const HostNetwork *host, const Config *config, RouteTable *ret, char **ret_problem);
+
+/*
+ * The same for a session that runs, whose name server is forwarder (0: none) and cannot become another one.
+ * Its row is there unless something of the host has come to answer at that address, or denies it: then no
+ * names resolve, and a warning says so. An allow-ip of exactly that address has no row of its own.
+ */
+int routes_make_again(const HostNetwork *host, const Config *config, uint32_t forwarder, RouteTable *ret,
+		      char **ret_problem);
 
 /* The denials that hold on every host, for tests and the battery. index from 0; NULL at the end. */
 const HostPrefix *routes_denied_range(size_t index, const char **ret_reason);

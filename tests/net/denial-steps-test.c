@@ -9,6 +9,7 @@
 #include "service/net/link.h"
 #include "service/net/neighbour.h"
 #include "service/net/route.h"
+#include "service/net/rule.h"
 #include "service/net/tap.h"
 #include "tests/net/jail.h"
 
@@ -26,6 +27,7 @@ static const char *left_out; /* the step's name */
 	}
 
 STEP(link_step_loopback, "loopback")
+STEP(rule_step_tables, "tables")
 STEP(address_step, "address")
 STEP(tap_step_filter, "filter")
 STEP(link_step_reverse_path, "reverse-path")
@@ -40,16 +42,17 @@ STEP(route_step_far_end, "far-end")
 /* clang-format off */
 const DenialStep denial_steps[] = {
 	{ "loopback", without_link_step_loopback },
+	{ "tables", without_rule_step_tables },
 	{ "address", without_address_step },
 	{ "filter", without_tap_step_filter },
 	{ "reverse-path", without_link_step_reverse_path },
 	{ "device", without_link_step_jail },
+	{ "far-end", without_route_step_far_end },
 	{ "neighbour", without_neighbour_step },
 	{ "prohibits", without_route_step_prohibits },
 	{ "forwarder", without_route_step_forwarder },
 	{ "allow-ip", without_route_step_allow_ip },
 	{ "default", without_route_step_default },
-	{ "far-end", without_route_step_far_end },
 	{ NULL, NULL },
 };
 /* clang-format on */

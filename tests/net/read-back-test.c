@@ -21,10 +21,9 @@
 
 #include <cmocka.h>
 
-/* No route by the far end can be added while its address is local. */
-#define OPEN "route del local 192.0.0.1 dev jail0 table local;"
-#define CLOSE ";route add local 192.0.0.1 dev jail0 table local proto static scope host"
-#define ROUTE(words) OPEN words CLOSE
+/* A route that finds its gateway by another route needs the far end's own out of the way. */
+#define OPEN "route del local 192.0.0.1 dev jail0 table main;"
+#define CLOSE ";route add local 192.0.0.1 dev jail0 table main proto static scope host"
 #define WAY " via 192.0.0.1 dev jail0 onlink"
 #define FULL_WAY WAY " src 192.0.0.2 proto static"
 #define FAR_MAC "02:00:00:00:00:01"
@@ -37,12 +36,12 @@ typedef struct Mutation {
 
 static const Mutation mutations[] = {
 	/* routes: more than was meant */
-	{ ROUTE("route add 203.0.113.7" FULL_WAY), "the route to 203.0.113.7" },
-	{ ROUTE("route add 203.0.113.7" FULL_WAY " table 77"), "table 77" },
-	{ ROUTE("route add default" FULL_WAY " table 253"), "table 253" },
-	{ ROUTE("route add default" FULL_WAY " metric 100"), "metric 100" },
-	{ ROUTE("route add 10.1.2.3" FULL_WAY " metric 7"), "metric 7" },
-	{ ROUTE("route append default" WAY " src 192.0.0.2"), "there twice" },
+	{ "route add 203.0.113.7" FULL_WAY, "the route to 203.0.113.7" },
+	{ "route add 203.0.113.7" FULL_WAY " table 77", "table 77" },
+	{ "route add default" FULL_WAY " table 253", "table 253" },
+	{ "route add default" FULL_WAY " metric 100", "metric 100" },
+	{ "route add 10.1.2.3" FULL_WAY " metric 7", "metric 7" },
+	{ "route append default" WAY " src 192.0.0.2", "there twice" },
 	{ "route append unreachable 10.0.0.0/8 metric 4096", "10.0.0.0/8" },
 	{ "route add prohibit 10.0.0.0/8", "10.0.0.0/8" },
 	{ "route add default dev jail0 metric 200", "metric 200" },
@@ -60,32 +59,30 @@ static const Mutation mutations[] = {
 	{ "route del default", "default" },
 	{ "route del local 127.0.0.1 dev lo table local", "127.0.0.1" },
 	{ "route del local 192.0.0.2 dev lo table local", "192.0.0.2" },
-	{ "route del local 192.0.0.1 dev jail0 table local", "192.0.0.1" },
+	{ "route del local 192.0.0.1 dev jail0 table main", "192.0.0.1" },
 	{ "route del broadcast 127.255.255.255 dev lo table local", "127.255.255.255" },
 	/* routes: other than was meant */
-	{ ROUTE("route del default;route add default" WAY " src 192.0.0.2 proto boot"), "protocol" },
-	{ ROUTE("route del default;route add default" WAY " proto static"), "source" },
-	{ ROUTE("route del default;route add default" WAY " src 127.0.0.1 proto static"), "source" },
-	{ ROUTE("route del default;route add default" FULL_WAY " mtu 1400"), "path metrics" },
-	{ ROUTE("route del default;route add default" FULL_WAY " metric 5"), "metric 5" },
-	{ ROUTE("route del default;route add default" FULL_WAY " tos 0x10"), "type of service" },
-	{ ROUTE("route del default;route add default via 192.0.0.9 dev jail0 onlink src 192.0.0.2 proto "
-		"static"),
+	{ "route del default;route add default" WAY " src 192.0.0.2 proto boot", "protocol" },
+	{ "route del default;route add default" WAY " proto static", "source" },
+	{ "route del default;route add default" WAY " src 127.0.0.1 proto static", "source" },
+	{ "route del default;route add default" FULL_WAY " mtu 1400", "path metrics" },
+	{ "route del default;route add default" FULL_WAY " metric 5", "metric 5" },
+	{ "route del default;route add default" FULL_WAY " tos 0x10", "type of service" },
+	{ "route del default;route add default via 192.0.0.9 dev jail0 onlink src 192.0.0.2 proto "
+	  "static",
 	  "gateway" },
-	{ ROUTE("route del default;route add default dev jail0 src 192.0.0.2 proto static scope global"),
+	{ "route del default;route add default dev jail0 src 192.0.0.2 proto static scope global",
 	  "gateway" },
-	{ ROUTE("route del default;route add default dev lo src 192.0.0.2 proto static scope global"),
-	  "device" },
-	{ ROUTE("route add 192.0.0.1 dev jail0;route del default;"
-		"route add default via 192.0.0.1 dev jail0 src 192.0.0.2 proto static;route del 192.0.0.1 "
-		"dev jail0"),
+	{ "route del default;route add default dev lo src 192.0.0.2 proto static scope global", "device" },
+	{ OPEN "route add 192.0.0.1 dev jail0;route del default;"
+	       "route add default via 192.0.0.1 dev jail0 src 192.0.0.2 proto static;route del 192.0.0.1 "
+	       "dev jail0" CLOSE,
 	  "flags" },
-	{ ROUTE("route del default;route add default proto static src 192.0.0.2 nexthop" WAY
-		" nexthop via 192.0.0.9 dev jail0 onlink"),
+	{ "route del default;route add default proto static src 192.0.0.2 nexthop" WAY
+	  " nexthop via 192.0.0.9 dev jail0 onlink",
 	  "several next hops" },
-	{ ROUTE("nexthop add id 5" WAY), "nexthop object" },
-	{ ROUTE("nexthop add id 5" WAY
-		";route del default;route add default nhid 5 src 192.0.0.2 proto static"),
+	{ "nexthop add id 5" WAY, "nexthop object" },
+	{ "nexthop add id 5" WAY ";route del default;route add default nhid 5 src 192.0.0.2 proto static",
 	  "nexthop object" },
 	{ "route del prohibit 10.0.0.0/8 metric 4096;route add unreachable 10.0.0.0/8 metric 4096 proto "
 	  "static",
@@ -103,7 +100,7 @@ static const Mutation mutations[] = {
 	{ "route del prohibit 10.0.0.0/8 metric 4096;route add prohibit 10.0.0.0/8 metric 4096 proto static "
 	  "scope link",
 	  "scope" },
-	{ OPEN "route add local 192.0.0.1 dev lo table local proto static scope host", "device" },
+	{ OPEN "route add local 192.0.0.1 dev lo table main proto static scope host", "device" },
 	/* rules */
 	{ "rule add from all lookup 77 priority 100", "priority 100" },
 	{ "rule add uidrange UID-UID lookup 254 priority 32766", "user range" },
@@ -131,10 +128,12 @@ static const Mutation mutations[] = {
 	{ "neigh replace 192.0.0.1 lladdr " FAR_MAC " dev jail0 nud permanent router", "flags" },
 	{ "neigh del 192.0.0.1 dev jail0", "192.0.0.1 is missing" },
 	{ "neigh add proxy 10.0.0.5 dev jail0", "proxy" },
-	{ ROUTE("neigh del 192.0.0.1 dev jail0;"
-		"neigh add 192.0.0.1 lladdr " FAR_MAC " dev jail0 nud permanent protocol 5"),
+	{ "neigh del 192.0.0.1 dev jail0;"
+	  "neigh add 192.0.0.1 lladdr " FAR_MAC " dev jail0 nud permanent protocol 5",
 	  "attribute" },
-	{ "neigh del 192.0.0.1 dev jail0;neigh add 192.0.0.1 lladdr " FAR_MAC " dev jail0 nud permanent",
+	{ "route add local 192.0.0.1 dev jail0 table local;neigh del 192.0.0.1 dev jail0;"
+	  "neigh add 192.0.0.1 lladdr " FAR_MAC " dev jail0 nud permanent;"
+	  "route del local 192.0.0.1 dev jail0 table local",
 	  "type" },
 	/* addresses */
 	{ "addr add 10.5.5.5/24 dev jail0", "address 10.5.5.5/24" },
@@ -177,7 +176,8 @@ static const Mutation mutations[] = {
 	{ "ipv6;-6 route add unreachable 2001:db8::/32", "2001:db8::/32", true },
 	{ "ipv6;-6 route add fe80::/64 dev jail0 table 77", "table 77", true },
 	{ "ipv6;-6 neigh add fe80::9 lladdr " FAR_MAC " dev jail0 nud permanent", "neighbour fe80::9", true },
-	{ "ipv6;" ROUTE("route del default;-4 route add 0.0.0.0/0 via inet6 fe80::1 dev jail0 proto static"),
+	{ "ipv6;"
+	  "route del default;-4 route add 0.0.0.0/0 via inet6 fe80::1 dev jail0 proto static",
 	  "another family", true },
 };
 

@@ -10,6 +10,7 @@
 #include "service/net/link.h"
 #include "service/net/neighbour.h"
 #include "service/net/route.h"
+#include "service/net/rule.h"
 #include "service/net/tap.h"
 #include "tests/net/jail.h"
 
@@ -36,16 +37,17 @@ static int filter_or_not(Denial *denial, char **ret_problem)
 /* clang-format off */
 const DenialStep denial_steps[] = {
 	{ "loopback", link_step_loopback },
+	{ "tables", rule_step_tables },
 	{ "address", address_step },
 	{ "filter", filter_or_not },
 	{ "reverse-path", link_step_reverse_path },
 	{ "device", link_step_jail },
+	{ "far-end", route_step_far_end },
 	{ "neighbour", neighbour_step },
 	{ "prohibits", route_step_prohibits },
 	{ "forwarder", route_step_forwarder },
 	{ "allow-ip", route_step_allow_ip },
 	{ "default", route_step_default },
-	{ "far-end", route_step_far_end },
 	{ NULL, NULL },
 };
 /* clang-format on */

@@ -440,12 +440,69 @@ static void test_words(void **state)
 	assert_null(routes_denied_range(12, &reason));
 }
 
+static size_t count_rows(const RouteTable *table, RouteVerdict verdict)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < table->n_rows; i++)
+		n += table->rows[i].verdict == verdict;
+	return n;
+}
+
+/* A session that runs keeps its name server, or has none. */
+static void test_again(void **state)
+{
+	static const uint32_t forwarder = IP(198, 51, 100, 53);
+	static const struct {
+		const char *config, *warning; /* one, or NULL */
+		size_t n_dns, n_allow;
+		HostPrefix subnet;
+		uint32_t forwarder;
+	} cases[] = {
+		/* The first of the three is free again: what the session was started with stays. */
+		{ "", NULL, 1, 0, { IP(10, 0, 0, 0), 24 }, forwarder },
+		{ "allow-ip = 198.51.100.0/24", NULL, 1, 1, { IP(10, 0, 0, 0), 24 }, forwarder },
+		{ "allow-ip = 198.51.100.53\nallow-ip = 10.1.1.1",
+		  "is the name server of this session",
+		  1,
+		  1,
+		  { IP(10, 0, 0, 0), 24 },
+		  forwarder },
+		{ "",
+		  "a network of the host has come to hold",
+		  0,
+		  0,
+		  { IP(198, 51, 100, 0), 24 },
+		  forwarder },
+		{ "", NULL, 0, 0, { IP(10, 0, 0, 0), 24 }, 0 },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		_cleanup_(route_table_done) RouteTable table = { 0 };
+		_cleanup_(config_done) Config config = CONFIG_INIT;
+		_cleanup_free_ char *problem = NULL;
+		HostPrefix subnet = cases[i].subnet;
+		HostNetwork host = { .subnets = &subnet, .n_subnets = 1 };
+
+		assert_int_equal(
+			config_parse(FILE_NAME, cases[i].config, strlen(cases[i].config), &config, &problem),
+			0);
+		assert_int_equal(routes_make_again(&host, &config, cases[i].forwarder, &table, &problem), 0);
+		assert_int_equal(table.forwarder, cases[i].forwarder);
+		assert_int_equal(count_rows(&table, ROUTE_DNS), cases[i].n_dns);
+		assert_int_equal(count_rows(&table, ROUTE_ALLOW), cases[i].n_allow);
+		assert_int_equal(strings_count(table.warnings), cases[i].warning ? 1 : 0);
+		if (cases[i].warning)
+			assert_non_null(strstr(table.warnings[0], cases[i].warning));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hosts),  cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_bounds), cmocka_unit_test(test_bad_input),
-		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_words),  cmocka_unit_test(test_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
