@@ -107,4 +107,12 @@ def wrong_use(lab):
     result = lab.run([QUICKSTART], ALICE, cwd=machine.SOURCE)
     holds(result.status == 1 and b"sudo" in result.err, repr(result))
     equal(run(lab, "--nonsense").status, 2)
+    for name in ("claude", "codex", "pi"):
+        lab.replace(f"/usr/local/bin/{name}", "#!/bin/sh\n", 0o755)
+        result = run(lab, "--no-start")
+        equal(result.status, 1, repr(result))
+        holds(f"/usr/local/bin/{name} is there and is not from here".encode() in result.err, repr(result))
+        with open(f"/usr/local/bin/{name}", encoding="ascii") as f:
+            equal(f.read(), "#!/bin/sh\n", "somebody's program was replaced")
+        lab.restore()
     equal(lab.run([QUICKSTART, "--help"], ALICE, cwd="/").status, 0)
