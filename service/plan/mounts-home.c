@@ -98,6 +98,7 @@ int build_find_homes(PlanBuild *build)
 		const char *path, *whose;
 	} others[] = {
 		{ "/home", "/home" },
+		{ "/var/home", "/var/home" },
 		{ "/root", "/root" },
 		{ environment_home(build), "HOME" },
 	};

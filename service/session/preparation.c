@@ -260,6 +260,7 @@ static int find_sockets(Preparation *preparation, const PlanFacts *facts, char *
 				      "/proc",
 				      "/sys",
 				      "/home",
+				      "/var/home",
 				      "/root",
 				      preparation->request->home,
 				      preparation->view.home,

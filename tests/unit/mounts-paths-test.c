@@ -246,6 +246,18 @@ static void variables_break_nothing(void **state)
 	plan_fixture_done(&fixture);
 }
 
+static void homes_beside_the_usual_place(void **state)
+{
+	static const FakeNode more[] = { { "/var/home/other/notes", S_IFREG | 0644, 1001 }, { 0 } };
+	PlanFixture fixture;
+
+	start(&fixture, "claude", more);
+	make(&fixture);
+	assert_true(plan_hides(&fixture.plan, "/var/home/other/notes"));
+	assert_false(plan_hides(&fixture.plan, "/var/www"));
+	plan_fixture_done(&fixture);
+}
+
 static void installers_behind_links(void **state)
 {
 	static const FakeNode linked[] = {
@@ -393,6 +405,7 @@ int main(void)
 		cmocka_unit_test(links_that_lead_nowhere),
 		cmocka_unit_test(variables_hide_stores),
 		cmocka_unit_test(variables_break_nothing),
+		cmocka_unit_test(homes_beside_the_usual_place),
 		cmocka_unit_test(installers_behind_links),
 		cmocka_unit_test(allow_write_reaches_through_masks),
 		cmocka_unit_test(allow_write_in_the_workspace),
