@@ -111,12 +111,18 @@ static void source_enable(sd_event_source *source, bool on)
 
 static void claim(Proxy *proxy)
 {
+	Buffer *input = &proxy->input;
+
 	/* What was read before goes first. */
-	if (buffer_is_empty(&proxy->input))
-		typed_ahead_claim(proxy->terminal, proxy->master_fd);
-	else
+	if (!buffer_is_empty(input)) {
 		terminal_claim(proxy->terminal, proxy->master_fd);
+		return;
+	}
+	input->begin = 0;
+	input->end = typed_ahead_claim(proxy->terminal, proxy->master_fd, input->bytes);
 }
+
+STATIC_ASSERT(TYPED_AHEAD_MAX <= PROXY_IN_BYTES);
 
 /* Which descriptors to wait for follows from the buffers alone. */
 static void interest_update(Proxy *proxy)
@@ -311,8 +317,8 @@ static int on_in(sd_event_source *source, int fd, uint32_t revents, void *userda
 {
 	Proxy *proxy = userdata;
 	struct termios modes;
+	bool share, claimed = !proxy->terminal->changed;
 	ssize_t n;
-	bool share;
 
 	if (revents & EPOLLHUP && terminal_is_gone(proxy->terminal)) {
 		terminal_lost(proxy);
@@ -323,6 +329,11 @@ static int on_in(sd_event_source *source, int fd, uint32_t revents, void *userda
 		/* The keys are another job's, or another program's of this one, for now. */
 		source_enable(proxy->in, false);
 		look_later(proxy, SHARED_LOOK_USEC);
+		return 0;
+	}
+	/* With the claim what had been typed was taken; the loop says whether there is more. */
+	if ((claimed && proxy->terminal->changed) || !buffer_is_empty(&proxy->input)) {
+		interest_update(proxy);
 		return 0;
 	}
 	/* Before the keys are there: the agent may change the modes for the next. */

@@ -4,14 +4,14 @@
 #include <fcntl.h>
 #include <poll.h>
 
-/* Less than what a PTY takes at once (N_TTY_BUF_SIZE), each byte quoted. */
-#define READ_MAX 1024u
+/* Each byte may be quoted, and the last line be ended by the end of the file. */
+#define READ_MAX ((TYPED_AHEAD_MAX - 2) / 2)
 
 typedef struct TypedAhead {
 	const Terminal *terminal;
 	cc_t keys[NCCS];
 	bool quotes; /* the PTY knows a key that makes the next one a mere character */
-	char bytes[2 * READ_MAX + 2];
+	char *bytes; /* TYPED_AHEAD_MAX */
 	size_t n;
 } TypedAhead;
 
@@ -50,7 +50,7 @@ static bool ends_a_line(const TypedAhead *ahead, char c)
 
 static size_t room(const TypedAhead *ahead)
 {
-	return (sizeof(ahead->bytes) - ahead->n) / 2 - 1;
+	return (TYPED_AHEAD_MAX - ahead->n) / 2 - 1;
 }
 
 /* In line mode each read(2) gives one line; one without its end was ended by the end-of-file key
@@ -90,35 +90,40 @@ static void rest_take(TypedAhead *ahead)
  * The PTY shows what it gets when a worker of the kernel hands it on, not when it is written: asking whether
  * it can be read there waits for that worker, and a change of modes for the rest (tty(4), n_tty).
  */
-static void silently_write(const TypedAhead *ahead, int master_fd, const struct termios *modes)
+static size_t silently_write(const TypedAhead *ahead, int master_fd, const struct termios *modes)
 {
 	_cleanup_close_ int slave_fd = ioctl(master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	struct termios silent = *modes, now;
+	bool is_silent;
+	ssize_t n;
 
 	silent.c_lflag &= ~(tcflag_t)(ECHO | ECHONL);
-	if (slave_fd < 0 || tcsetattr(master_fd, TCSANOW, &silent) < 0) {
-		(void)!write(master_fd, ahead->bytes, ahead->n);
-		return;
+	is_silent = slave_fd >= 0 && tcsetattr(master_fd, TCSANOW, &silent) == 0;
+	do
+		n = write(master_fd, ahead->bytes, ahead->n);
+	while (n < 0 && errno == EINTR);
+	if (is_silent) {
+		(void)is_there(slave_fd);
+		/* An agent that has set its own meanwhile keeps them. */
+		if (tcgetattr(master_fd, &now) == 0 && now.c_lflag == silent.c_lflag) {
+			now.c_lflag = modes->c_lflag;
+			(void)tcsetattr(master_fd, TCSANOW, &now);
+		}
 	}
-	(void)!write(master_fd, ahead->bytes, ahead->n);
-	(void)is_there(slave_fd);
-	/* An agent that has set its own meanwhile keeps them. */
-	if (tcgetattr(master_fd, &now) < 0 || now.c_lflag != silent.c_lflag)
-		return;
-	now.c_lflag = modes->c_lflag;
-	(void)tcsetattr(master_fd, TCSANOW, &now);
+	return n > 0 ? (size_t)n : 0;
 }
 
-void typed_ahead_claim(Terminal *terminal, int master_fd)
+size_t typed_ahead_claim(Terminal *terminal, int master_fd, char rest[static TYPED_AHEAD_MAX])
 {
-	TypedAhead ahead = { .terminal = terminal };
+	TypedAhead ahead = { .terminal = terminal, .bytes = rest };
 	struct termios theirs, ours;
+	size_t n;
 
 	if (terminal->use != TERMINAL_OURS || terminal->changed || !terminal_is_foreground(terminal) ||
 	    tcgetattr(terminal->in_fd, &ours) < 0 || tcgetattr(master_fd, &theirs) < 0 ||
 	    !(ours.c_lflag & ICANON) || !(theirs.c_lflag & ICANON) || !(theirs.c_lflag & ECHO)) {
 		terminal_claim(terminal, master_fd);
-		return;
+		return 0;
 	}
 
 	memcpy(ahead.keys, theirs.c_cc, sizeof(ahead.keys));
@@ -126,6 +131,9 @@ void typed_ahead_claim(Terminal *terminal, int master_fd)
 	lines_take(&ahead);
 	terminal_claim(terminal, master_fd);
 	rest_take(&ahead);
-	if (ahead.n > 0)
-		silently_write(&ahead, master_fd, &theirs);
+	if (ahead.n == 0)
+		return 0;
+	n = silently_write(&ahead, master_fd, &theirs);
+	memmove(rest, rest + n, ahead.n - n);
+	return ahead.n - n;
 }
