@@ -163,7 +163,7 @@ void state_file_sweep(int directory_fd, const char *name)
 }
 
 static int write_successor(int directory_fd, const char *successor, mode_t mode, const char *text,
-			   size_t size)
+			   size_t size, bool durable)
 {
 	_cleanup_close_ int fd = FD_NONE;
 
@@ -181,7 +181,7 @@ static int write_successor(int directory_fd, const char *successor, mode_t mode,
 			return -errno;
 		n += (size_t)put;
 	}
-	if (fchmod(fd, mode & 0777) < 0 || fsync(fd) < 0)
+	if (fchmod(fd, mode & 0777) < 0 || (durable && fsync(fd) < 0))
 		return -errno;
 	return 0;
 }
@@ -216,33 +216,51 @@ static int exchange(int directory_fd, const char *successor, const char *name, c
 	return r;
 }
 
-int state_file_write(int directory_fd, const char *name, mode_t mode, const char *text, size_t size,
-		     const StateStamp *expected)
+/* A directory that cannot be synchronised (some network file systems) is no reason to say it failed. */
+static int finish(int directory_fd, const char *successor, bool durable, int r)
+{
+	(void)unlinkat(directory_fd, successor, 0);
+	if (r == 0 && durable)
+		(void)fsync(directory_fd);
+	return r;
+}
+
+int state_file_put(int directory_fd, const char *name, const char *text, size_t size, bool durable)
 {
 	_cleanup_free_ char *successor = successor_of(name);
 	int r;
 
 	if (!successor)
 		return -ENOMEM;
-	r = write_successor(directory_fd, successor, mode, text, size);
-	if (r == 0 && !expected) {
-		if (renameat(directory_fd, successor, directory_fd, name) < 0)
-			r = -errno;
-	} else if (r == 0 && expected->inode == 0) {
-		if (renameat2(directory_fd, successor, directory_fd, name, RENAME_NOREPLACE) < 0)
-			r = errno == EEXIST ? -EAGAIN : -errno;
-		/* Where that cannot be had: link(2) does not replace either. */
-		if (r == -EINVAL || r == -ENOSYS)
-			r = linkat(directory_fd, successor, directory_fd, name, 0) < 0
-				    ? errno == EEXIST ? -EAGAIN : -errno
-				    : 0;
-	} else if (r == 0) {
-		r = exchange(directory_fd, successor, name, expected);
-	}
-	(void)unlinkat(directory_fd, successor, 0);
-	/* A directory that cannot be synchronised (some network file systems) is no reason to say it failed.
-	 */
+	r = write_successor(directory_fd, successor, 0600, text, size, durable);
+	if (r == 0 && renameat(directory_fd, successor, directory_fd, name) < 0)
+		r = -errno;
+	return finish(directory_fd, successor, durable, r);
+}
+
+/* Where nothing was. */
+static int appear(int directory_fd, const char *successor, const char *name)
+{
+	if (renameat2(directory_fd, successor, directory_fd, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	/* Where that cannot be had: link(2) does not replace either. */
+	if ((errno == EINVAL || errno == ENOSYS) &&
+	    linkat(directory_fd, successor, directory_fd, name, 0) == 0)
+		return 0;
+	return errno == EEXIST ? -EAGAIN : -errno;
+}
+
+int state_file_replace(int directory_fd, const char *name, mode_t mode, const char *text, size_t size,
+		       const StateStamp *expected)
+{
+	_cleanup_free_ char *successor = successor_of(name);
+	int r;
+
+	if (!successor)
+		return -ENOMEM;
+	r = write_successor(directory_fd, successor, mode, text, size, true);
 	if (r == 0)
-		(void)fsync(directory_fd);
-	return r;
+		r = expected->inode == 0 ? appear(directory_fd, successor, name)
+					 : exchange(directory_fd, successor, name, expected);
+	return finish(directory_fd, successor, true, r);
 }

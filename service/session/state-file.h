@@ -55,11 +55,15 @@ int state_file_read(int directory_fd, const char *name, uid_t uid, bool json, St
 #define STATE_SUCCESSOR_SUFFIX ".claude-sandbox"
 
 /*
- * Put size bytes of text in the place of name, with this mode: written beside it, fsync(2), renamed. What is
- * replaced must still be expected (NULL: whatever it is), or nothing changes. Return: 0; -EAGAIN when it is
- * another one; another negative errno.
+ * Put size bytes of text in the place of name, whatever that is: written beside it, renamed. durable: with
+ * fsync(2), before and after. Return: 0 or a negative errno.
  */
-int state_file_write(int directory_fd, const char *name, mode_t mode, const char *text, size_t size,
-		     const StateStamp *expected);
-/* Remove what a killed state_file_write() left beside name. */
+int state_file_put(int directory_fd, const char *name, const char *text, size_t size, bool durable);
+/*
+ * The same, durable, with this mode, in the place of the one that is expected; if that is another one by now,
+ * nothing changes. Return: 0; -EAGAIN when it is another one; another negative errno.
+ */
+int state_file_replace(int directory_fd, const char *name, mode_t mode, const char *text, size_t size,
+		       const StateStamp *expected);
+/* Remove what a killed writer left beside name. */
 void state_file_sweep(int directory_fd, const char *name);

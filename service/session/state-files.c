@@ -205,7 +205,7 @@ int state_seen_write(const StatePlaces *places, const StateStamp *agent, const S
 			 a.modified_nsec, a.changed_nsec, h.device, h.inode, h.size, h.modified_nsec,
 			 h.changed_nsec);
 
-	return state_file_write(places->record_fd, places->seen_name, 0600, text, (size_t)n, NULL);
+	return state_file_put(places->record_fd, places->seen_name, text, (size_t)n, false);
 }
 
 bool state_files_unchanged(const StateFiles *files)

@@ -71,5 +71,5 @@ int state_record_write(int directory_fd, const char *name, StateSide side, const
 	n = snprintf(text, STATE_HEADER_MAX, "%s %016" PRIx64 "\n", side_names[side],
 		     state_record_digest(written->text, written->size));
 	memcpy(text + n, base->text, base->size);
-	return state_file_write(directory_fd, name, 0600, text, (size_t)n + base->size, NULL);
+	return state_file_put(directory_fd, name, text, (size_t)n + base->size, true);
 }

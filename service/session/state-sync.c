@@ -88,7 +88,7 @@ static int keep_loser(const Sync *sync, const StateText *loser)
 	_cleanup_free_ char *name = NULL;
 	int r = backup_open(sync, "replaced", &fd, &name);
 
-	return r < 0 ? r : state_file_write(fd, name, 0600, loser->text, loser->size, &nothing);
+	return r < 0 ? r : state_file_replace(fd, name, 0600, loser->text, loser->size, &nothing);
 }
 
 static int set_aside(const Sync *sync)
@@ -119,10 +119,10 @@ static int step_write(const Sync *sync, StateSide side, const StateText *replace
 	const StatePlaces *places = &sync->places;
 	mode_t mode = replaced->mode ? replaced->mode : 0600;
 
-	return side == STATE_HOST ? state_file_write(places->host_fd, places->host_name, mode, version->text,
-						     version->size, &replaced->stamp)
-				  : state_file_write(places->agent_fd, sync->files->name, mode, version->text,
-						     version->size, &replaced->stamp);
+	return side == STATE_HOST ? state_file_replace(places->host_fd, places->host_name, mode,
+						       version->text, version->size, &replaced->stamp)
+				  : state_file_replace(places->agent_fd, sync->files->name, mode,
+						       version->text, version->size, &replaced->stamp);
 }
 
 /* side := version, base := base. */

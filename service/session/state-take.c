@@ -24,8 +24,8 @@ static int take_text(const StateFiles *files, const StateText *taken)
 		return 0;
 	r = state_lock_take(&lock, places.agent_fd, files->name);
 	if (r == 0)
-		r = state_file_write(places.agent_fd, files->name, 0600, taken->text, taken->size,
-				     &agent.stamp);
+		r = state_file_replace(places.agent_fd, files->name, 0600, taken->text, taken->size,
+				       &agent.stamp);
 	state_lock_drop(&lock);
 	return r;
 }

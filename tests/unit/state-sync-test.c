@@ -249,8 +249,6 @@ static void spoil_fifo(const StateFixture *f, const char *path)
 
 static void spoil_directory(const StateFixture *f, const char *path)
 {
-	_cleanup_free_ char *file = state_path(f, AGENT_FILE "/x");
-
 	assert_return_code(mkdir(path, 0700), errno);
 	state_put(f, AGENT_FILE "/x", "");
 }
