@@ -2,19 +2,16 @@
 #include "service/session/state-sync.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sys/file.h>
-#include <time.h>
 
 #include "service/link/pack.h"
-#include "service/session/state-json.h"
+#include "service/session/state-backup.h"
 #include "service/session/state-lock.h"
 #include "service/session/state-merge.h"
 #include "service/session/state-record.h"
 
 /* Each round follows one change of another program's; one that changes without end is come back to. */
 #define ROUNDS_MAX 8u
-#define BACKUPS "backups"
 
 typedef struct Sync {
 	const StateFiles *files;
@@ -55,50 +52,6 @@ static int sides_read(const Sync *sync, Sides *ret)
 		r = state_file_read(places->host_fd, places->host_name, files->uid, true, &ret->host);
 	if (r == 0)
 		r = state_record_read(places->record_fd, places->base_name, files->uid, NULL, &ret->base);
-	return r;
-}
-
-/* ---- what an agent lost ---- */
-
-/* A name below ~/.claude/backups that says what and when. Return: 0 with the directory open. */
-static int backup_open(const Sync *sync, const char *what, int *ret_fd, char **ret_name)
-{
-	_cleanup_close_ int fd = FD_NONE;
-	struct timespec now;
-
-	if (mkdirat(sync->places.agent_fd, BACKUPS, 0700) < 0 && errno != EEXIST)
-		return -errno;
-	fd = openat(sync->places.agent_fd, BACKUPS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (asprintf(ret_name, "%s.%s.%" PRId64, sync->files->name, what,
-		     (int64_t)now.tv_sec * 1000000000 + now.tv_nsec) < 0) {
-		*ret_name = NULL;
-		return -ENOMEM;
-	}
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
-static int keep_loser(const Sync *sync, const StateText *loser)
-{
-	static const StateStamp nothing;
-	_cleanup_close_ int fd = FD_NONE;
-	_cleanup_free_ char *name = NULL;
-	int r = backup_open(sync, "replaced", &fd, &name);
-
-	return r < 0 ? r : state_file_replace(fd, name, 0600, loser->text, loser->size, &nothing);
-}
-
-static int set_aside(const Sync *sync)
-{
-	_cleanup_close_ int fd = FD_NONE;
-	_cleanup_free_ char *name = NULL;
-	int r = backup_open(sync, "unreadable", &fd, &name);
-
-	if (r == 0 && renameat2(sync->places.agent_fd, sync->files->name, fd, name, RENAME_NOREPLACE) < 0)
-		r = -errno;
 	return r;
 }
 
@@ -190,7 +143,7 @@ static int bring_together(const Sync *sync, const Sides *sides)
 	if (r == 0 && size > STATE_BYTES_MAX)
 		r = -E2BIG;
 	if (r == 0 && conflict)
-		r = keep_loser(sync, &sides->agent);
+		r = state_backup_text(sync->places.agent_fd, sync->files->name, &sides->agent);
 	if (r < 0)
 		return r;
 	merged = (StateVersion){ .text = text, .size = size };
@@ -246,7 +199,7 @@ static int round_make(const Sync *sync)
 	if (sides.agent.condition > STATE_VALID) {
 		/* A link may be the person's own; whatever else is there, the next agent could not use. */
 		if (sync->options->launch && !S_ISLNK(sides.agent.mode) && sides.host.text)
-			r = set_aside(sync);
+			r = state_backup_move(sync->places.agent_fd, sync->files->name);
 		else
 			return warn_agent(sync, &sides.agent);
 		return r < 0 ? r : 1;

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "service/link/pack.h"
+#include "service/session/state-backup.h"
 #include "service/session/state-lock.h"
 #include "service/session/state-sync.h"
 #include "service/session/state-take.h"
@@ -152,6 +153,32 @@ static void loser_is_kept(void **state)
 	both_hold(f, "{\"a\":2}");
 	assert_true(asprintf(&command, "grep -lF '{\"a\":3}' %s/.claude.json.replaced.* >/dev/null",
 			     backups) > 0);
+	assert_int_equal(system(command), 0);
+}
+
+static void losers_do_not_pile_up(void **state)
+{
+	StateFixture *f = *state;
+	_cleanup_free_ char *command = NULL, *backups = state_path(f, ".claude/backups");
+
+	state_put(f, HOST_FILE, "{\"a\":1}");
+	synced(f);
+	state_put(f, ".claude/other", "");
+	for (unsigned i = 0; i < 2 * STATE_BACKUPS_MAX; i++) {
+		char text[32];
+
+		(void)snprintf(text, sizeof(text), "{\"a\":%u}", 100 + i);
+		state_put(f, AGENT_FILE, text);
+		state_put(f, HOST_FILE, "{\"a\":2}");
+		synced(f);
+		(void)snprintf(text, sizeof(text), "{\"a\":%u,\"b\":1}", 200 + i);
+		state_put(f, HOST_FILE, text);
+		synced(f);
+	}
+	/* The newest are there. */
+	assert_true(asprintf(&command,
+			     "test $(ls -A %s | wc -l) = %u && grep -qF '{\"a\":119}' %s/.claude.json.*",
+			     backups, STATE_BACKUPS_MAX, backups) > 0);
 	assert_int_equal(system(command), 0);
 }
 
@@ -499,6 +526,7 @@ int main(void)
 		WITH_HOME(a_missing_side_never_wins),
 		WITH_HOME(both_are_merged),
 		WITH_HOME(loser_is_kept),
+		WITH_HOME(losers_do_not_pile_up),
 		WITH_HOME(settled_files_cost_a_look),
 		WITH_HOME(link_into_dotfiles_is_kept),
 		WITH_HOME(dangling_link_is_followed),
