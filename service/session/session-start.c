@@ -417,6 +417,9 @@ void session_begin_again(Session *session)
 
 	session_forget_start(session);
 	session->again++;
+	/* The state is not looked at anew. */
+	if (session->state_known)
+		session_warn(session, state_watch_warnings(session->state));
 	r = session_sequence(session, &error, &problem);
 	if (r < 0) {
 		fail_with_fix(session, error, &problem, r);
