@@ -443,3 +443,20 @@ int routes_make_again(const HostNetwork *host, const Config *config, uint32_t fo
 {
 	return table_make(host, config, &forwarder, ret, ret_problem);
 }
+
+RouteVerdict routes_verdict(const RouteTable *table, uint32_t address)
+{
+	const HostPrefix one = { address, 32 };
+	const RouteRow *best = NULL;
+
+	for (size_t i = 0; i < table->n_rows; i++) {
+		const RouteRow *row = &table->rows[i];
+
+		if (!prefix_holds(row_prefix(row), one))
+			continue;
+		if (!best || row->length > best->length ||
+		    (row->length == best->length && row->verdict != ROUTE_DENY))
+			best = row;
+	}
+	return best ? best->verdict : ROUTE_DENY;
+}

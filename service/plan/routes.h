@@ -80,6 +80,9 @@ int routes_make(const HostNetwork *host, const Config *config, RouteTable *ret, 
 int routes_make_again(const HostNetwork *host, const Config *config, uint32_t forwarder, RouteTable *ret,
 		      char **ret_problem);
 
+/* What the table says of one address: of the rows that hold it the narrowest, an opening before a denial. */
+RouteVerdict routes_verdict(const RouteTable *table, uint32_t address);
+
 /* The denials that hold on every host, for tests and the battery. index from 0; NULL at the end. */
 const HostPrefix *routes_denied_range(size_t index, const char **ret_reason);
 const char *route_verdict_to_string(RouteVerdict verdict);

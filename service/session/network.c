@@ -2,6 +2,8 @@
 #include "service/session/network.h"
 
 #include "dbus/names.h"
+#include "service/net/denial-change.h"
+#include "service/net/flows.h"
 #include "service/net/host.h"
 
 int network_prepare(Network *network, const Config *config, const char **ret_error, char **ret_problem)
@@ -57,6 +59,29 @@ void network_done(Network *network)
 int network_read_back(Network *network, char **ret_problem)
 {
 	return network->denial_open ? denial_read_back(&network->denial, ret_problem) : 0;
+}
+
+/*
+ * Before the routes go and once more after: before, the kernel's reset still finds its way, so that pasta
+ * closes its half and the far end learns of it; after, whatever was made anew in between. Where flows cannot
+ * be ended nothing passes all the same.
+ */
+int network_change(Network *network, const Config *config, char **ret_problem)
+{
+	_cleanup_(route_table_done) RouteTable wanted = { 0 };
+	int r;
+
+	if (!network->denial_open)
+		return 0;
+	r = routes_make_again(&network->host, config, network->routes.forwarder, &wanted, ret_problem);
+	if (r < 0)
+		return r;
+	(void)flows_end_denied(network->sockets.diag_fd, &wanted, NULL);
+	r = denial_change(&network->denial, &network->routes, &wanted, ret_problem);
+	if (r < 0)
+		return r;
+	(void)flows_end_denied(network->sockets.diag_fd, &network->routes, NULL);
+	return 0;
 }
 
 /* Does the most specific row that holds all of row deny it? */

@@ -36,6 +36,14 @@ void network_done(Network *network);
 /* Read everything back again. Return: as denial_read_back(); 0 when not jailed. */
 int network_read_back(Network *network, char **ret_problem);
 /*
+ * Make the table of routes anew, of network->host and the configuration as they are now, and bring the
+ * namespace there (denial-change.h); flows to what is denied then are ended. What was left out is told in
+ * network->denial.warnings, what the table itself warns of in network->routes.warnings. Nothing when not
+ * jailed. Return: 0; -EREMCHG: the session must end; another negative errno: nothing was changed. All with
+ * *ret_problem, but -ENOMEM.
+ */
+int network_change(Network *network, const Config *config, char **ret_problem);
+/*
  * Read the host again: has it an uplink, and is every denial that its network asks for now in force here?
  * Return: 1 with an uplink; 0 without; -EXDEV with *ret_problem when the namespace would have to deny more
  * than it does; another negative errno.

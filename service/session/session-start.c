@@ -164,7 +164,7 @@ static void on_wire_failed(void *userdata, const char *problem)
 	session_fail(userdata, CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
 
-static void end_for_the_network(Session *session, const char *cause)
+void session_end_for_the_network(Session *session, const char *cause)
 {
 	_cleanup_free_ char *why = NULL;
 
@@ -189,7 +189,7 @@ static int on_read_back(sd_event_source *source, uint64_t usec, void *userdata)
 	if (session->phase == PHASE_STARTING)
 		session_fail(session, CS_ERROR_ROUTES_DIFFER, problem);
 	else
-		end_for_the_network(session, problem ?: strerror(-r));
+		session_end_for_the_network(session, problem ?: strerror(-r));
 	return 0;
 }
 
@@ -203,7 +203,7 @@ static void on_wire_changed(void *userdata)
 	if (!session->read_back) {
 		if (sd_event_add_time_relative(session->event, &session->read_back, CLOCK_MONOTONIC,
 					       READ_BACK_USEC, 0, on_read_back, session) < 0)
-			end_for_the_network(session, "it cannot be looked at: out of memory");
+			session_end_for_the_network(session, "it cannot be looked at: out of memory");
 		return;
 	}
 	(void)sd_event_source_get_enabled(session->read_back, &enabled);
@@ -341,6 +341,9 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	if (r < 0)
 		return r;
 
+	r = session_start_reach(session);
+	if (r < 0)
+		return r;
 	/* From here on pasta and git run beside what follows. */
 	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
 	session_warn(session, session->network.routes.warnings);

@@ -11,6 +11,7 @@
 #include "service/session/mask-watch.h"
 #include "service/session/network.h"
 #include "service/session/preparation.h"
+#include "service/session/reach.h"
 #include "service/session/reports.h"
 #include "service/session/session.h"
 #include "service/session/state-watch.h"
@@ -29,6 +30,8 @@
  * network.c.
  */
 
+/* Of those that come while the agent runs there are no more in all. */
+#define SESSION_WARNINGS_MAX 64u
 #define SESSION_START_USEC (30 * USEC_PER_SEC)
 
 typedef enum Phase {
@@ -54,6 +57,7 @@ struct Session {
 
 	char *bwrap, *pasta, *git; /* paths; git may be missing */
 	Network network;
+	Reach *reach; /* since the network is closed */
 	Holder holder;
 	Wire *wire;
 	GitQuery *query;
@@ -82,6 +86,12 @@ struct Session {
 /* The launch fails; everything ends. The first cause stands; after the start it does nothing. problem may be
  * NULL. */
 void session_fail(Session *session, const char *error, const char *problem);
+/* The network is not what was meant: nothing may go on running in it. */
+void session_end_for_the_network(Session *session, const char *cause);
+/* What may be reached can be changed from now on. Return: 0 or a negative errno. */
+int session_start_reach(Session *session);
+/* As LinkServerCalls.reach. */
+int session_link_reach(void *userdata, const LinkMessage *m, char **ret_problem);
 /* Whatever still runs is to end. */
 void session_end(Session *session);
 /* The same, for a cause that the person and the service's log are told: cause and fix. The status is

@@ -430,6 +430,7 @@ static int on_link_table(void *userdata, LinkTable table, LinkRow **ret_rows, ui
 
 	return tables_make(&(TablesSource){ .plan = session->planned ? &session->plan : NULL,
 					    .network = &session->network,
+					    .reach = session->reach,
 					    .warnings = session->warnings,
 					    .offline = session->offline,
 					    .root = session->request.uid == 0,
@@ -476,11 +477,6 @@ static void on_lifeline_gone(void *userdata)
 
 /* ---- birth and death ---- */
 
-static int on_link_reach(void *userdata, const LinkMessage *m, char **ret_problem)
-{
-	return -EOPNOTSUPP;
-}
-
 static int on_link_denied(void *userdata, LinkRow **ret_rows, uint32_t *ret_n)
 {
 	return 0;
@@ -490,7 +486,7 @@ static int session_init(Session *session, int listen_fd, int lifeline_fd)
 {
 	static const LinkServerCalls link_calls = { .stop = on_link_stop,
 						    .table = on_link_table,
-						    .reach = on_link_reach,
+						    .reach = session_link_reach,
 						    .denied = on_link_denied,
 						    .delivered = on_link_delivered };
 	static const LifelineCalls lifeline_calls = { .signal = on_lifeline_signal,
@@ -570,6 +566,7 @@ Session *session_free(Session *session)
 	if (session->planned)
 		plan_done(&session->plan);
 	preparation_done(&session->preparation);
+	(void)reach_free(session->reach);
 	network_done(&session->network);
 	session_request_done(&session->request);
 	session->warnings = strings_free(session->warnings);

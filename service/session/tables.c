@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/tables.h"
 
+#include <time.h>
+
 #include "service/net/route-state.h"
 #include "service/plan/exposure.h"
 #include "service/session/link-server.h"
@@ -149,6 +151,39 @@ static int make_exposure(Rows *rows, const Plan *plan)
 	return 0;
 }
 
+static uint64_t clock_usec(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
+}
+
+static void add_allowed(Rows *rows, const Allowance *entry, const char *comment, uint64_t end_usec,
+			bool configured)
+{
+	char end[32];
+
+	(void)snprintf(end, sizeof(end), "%llu", (unsigned long long)end_usec);
+	rows_add(rows, 4, (const char *const[]){ entry->text, comment, end, configured ? "1" : "0" });
+}
+
+static void make_allowed(Rows *rows, const Allowances *allowances)
+{
+	/* Times that are shown are of another clock than those that count. */
+	uint64_t shift = clock_usec(CLOCK_REALTIME) - clock_usec(CLOCK_BOOTTIME);
+
+	for (size_t i = 0; i < allowances->n; i++) {
+		const Allowance *entry = &allowances->entries[i];
+
+		if (entry->configured)
+			add_allowed(rows, entry, entry->comment, 0, true);
+		if (entry->own)
+			add_allowed(rows, entry, entry->own_comment,
+				    entry->own_end_usec ? entry->own_end_usec + shift : 0, false);
+	}
+}
+
 int tables_make(const TablesSource *source, LinkTable table, LinkRow **ret_rows, uint32_t *ret_n)
 {
 	_cleanup_(rows_done) Rows rows = { 0 };
@@ -174,9 +209,13 @@ int tables_make(const TablesSource *source, LinkTable table, LinkRow **ret_rows,
 				 (const char *const[]){ source->plan->variables[i].name,
 							source->plan->variables[i].origin });
 		break;
+	case LINK_TABLE_ALLOWED:
+		rows.error = source->reach ? rows.error : -EINPROGRESS;
+		if (source->reach)
+			make_allowed(&rows, reach_allowances(source->reach));
+		break;
 	case LINK_TABLE_PORTS:
 	case LINK_TABLE_DENIED:
-	case LINK_TABLE_ALLOWED:
 		break;
 	case LINK_TABLE_MAX:
 	default:

@@ -7,10 +7,12 @@
 #include "service/link/link.h"
 #include "service/plan/mounts.h"
 #include "service/session/network.h"
+#include "service/session/reach.h"
 
 typedef struct TablesSource {
 	const Plan *plan; /* NULL before there is one */
 	const Network *network;
+	const Reach *reach; /* NULL before there is one */
 	char *const *warnings;
 	bool offline;
 	bool root;     /* the caller is root */

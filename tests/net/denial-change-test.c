@@ -6,6 +6,7 @@
  */
 
 #include "service/net/denial-change.h"
+#include "service/net/flows.h"
 #include "service/net/route.h"
 #include "tests/net/jail.h"
 
@@ -290,12 +291,87 @@ static void test_unsound(void **state)
 	open_network(&closed);
 }
 
+#define FLOWS 4
+static int flows[FLOWS] = { FD_NONE, FD_NONE, FD_NONE, FD_NONE };
+
+/* A stream by IPv4, one by a mapped address, a datagram socket of each; the last is bound to the device. */
+static int open_flows(const Jail *jail, const char *text, char **ret_problem)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	struct sockaddr_in6 to6 = { .sin6_family = AF_INET6, .sin6_port = htons(PORT) };
+	char mapped[64];
+
+	snprintf(mapped, sizeof(mapped), "::ffff:%s", text);
+	if (inet_pton(AF_INET, text, &to.sin_addr) != 1 || inet_pton(AF_INET6, mapped, &to6.sin6_addr) != 1)
+		return -EINVAL;
+	for (size_t i = 0; i < FLOWS; i++) {
+		bool stream = i < 2, six = i % 2;
+		int fd = socket(six ? AF_INET6 : AF_INET,
+				(stream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+		if (fd < 0)
+			return -errno;
+		close_fd(flows[i]);
+		flows[i] = fd;
+		if (i == FLOWS - 1 && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ROUTES_JAIL_DEVICE,
+						 sizeof(ROUTES_JAIL_DEVICE)) < 0)
+			return -errno;
+		if (connect(fd, six ? (struct sockaddr *)&to6 : (struct sockaddr *)&to,
+			    six ? sizeof(to6) : sizeof(to)) < 0 &&
+		    errno != EINPROGRESS)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Return: how many have been ended; each is asked once. */
+static int count_ended(const Jail *jail, const char *text, char **ret_problem)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < FLOWS; i++) {
+		int error = 0;
+		socklen_t size = sizeof(error);
+
+		if (getsockopt(flows[i], SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+			return -errno;
+		n += error == ECONNABORTED;
+	}
+	return n;
+}
+
+static void test_flows(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	unsigned ended = 0;
+	Closed closed;
+
+	close_network(&closed, table_of("allow-ip = 10.1.2.3\nallow-ip = 10.1.2.9", 0));
+	assert_int_equal(jail_run(&closed.jail, open_flows, "10.1.2.3", &problem), 0);
+	assert_int_equal(flows_end_denied(closed.jail.sockets.diag_fd, &closed.routes, &ended), 0);
+	assert_int_equal(ended, 0);
+	change(&closed, "allow-ip = 10.1.2.9", 0);
+	assert_int_equal(flows_end_denied(closed.jail.sockets.diag_fd, &closed.routes, &ended), 0);
+	assert_int_equal(ended, FLOWS);
+	assert_int_equal(jail_run(&closed.jail, count_ended, NULL, &problem), FLOWS);
+
+	/* What the default leads to stays, also when a line about it goes. */
+	change(&closed, "allow-ip = 1.1.1.1", 0);
+	assert_int_equal(jail_run(&closed.jail, open_flows, "1.1.1.1", &problem), 0);
+	change(&closed, "", 0);
+	assert_int_equal(flows_end_denied(closed.jail.sockets.diag_fd, &closed.routes, &ended), 0);
+	assert_int_equal(ended, 0);
+	assert_int_equal(jail_run(&closed.jail, count_ended, NULL, &problem), 0);
+	open_network(&closed);
+}
+
 static int run(const char *user)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_never_wider),  cmocka_unit_test(test_table_follows),
 		cmocka_unit_test(test_equal_prefix), cmocka_unit_test(test_foreign_hand),
 		cmocka_unit_test(test_left_out),     cmocka_unit_test(test_unsound),
+		cmocka_unit_test(test_flows),
 	};
 
 	seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
