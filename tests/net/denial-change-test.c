@@ -39,7 +39,7 @@ static RouteTable table_of(const char *text, size_t n_subnets)
 {
 	_cleanup_free_ char *problem = NULL;
 	_cleanup_(config_done) Config config = CONFIG_INIT;
-	RouteTable table;
+	RouteTable table = { 0 };
 
 	host = (HostNetwork){ .subnets = subnets, .n_subnets = n_subnets, .uplink = true };
 	if (config_parse("test", text, strlen(text), &config, &problem) < 0 ||
