@@ -67,7 +67,7 @@ int jail_sockets_open(JailSockets *ret, char **ret_problem)
 	const uint32_t groups = RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE |
 				RTMGRP_IPV4_RULE | RTMGRP_IPV6_IFADDR | RTMGRP_IPV6_ROUTE;
 	/* Groups above 31 have no bit in the address (rtnetlink.h). */
-	static const int more_groups[] = { RTNLGRP_IPV6_RULE, RTNLGRP_NEXTHOP };
+	static const int more_groups[] = { RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_RULE, RTNLGRP_NEXTHOP };
 	_cleanup_(jail_sockets_close) JailSockets sockets = JAIL_SOCKETS_INIT;
 	int r;
 

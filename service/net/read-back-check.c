@@ -56,35 +56,65 @@ static int check_jail(const Link *link, char **ret_problem)
 	return 0;
 }
 
+typedef enum LinkPart {
+	LINK_LOOPBACK,
+	LINK_JAIL,
+	LINK_FALLBACK, /* of a kernel with tunnel drivers; never up */
+	LINK_OTHER,
+} LinkPart;
+
+static LinkPart part_of(const Link *link, const Denial *denial)
+{
+	if (link->index == (uint32_t)denial->lo_index && streq(link->name, "lo"))
+		return LINK_LOOPBACK;
+	if (link->index == (uint32_t)denial->jail_index && streq(link->name, ROUTES_JAIL_DEVICE))
+		return LINK_JAIL;
+	return link_is_fallback(link) && !(link->flags & IFF_UP) ? LINK_FALLBACK : LINK_OTHER;
+}
+
+int read_back_check_link(const Link *link, const Denial *denial, char **ret_problem)
+{
+	int r = 0;
+
+	switch (part_of(link, denial)) {
+	case LINK_LOOPBACK:
+		r = check_loopback(link, ret_problem);
+		break;
+	case LINK_JAIL:
+		r = check_jail(link, ret_problem);
+		break;
+	case LINK_FALLBACK:
+		break;
+	case LINK_OTHER:
+		return differs(ret_problem, link, "it was not meant to be there");
+	}
+	return r < 0 || !link->strange ? r : differs(ret_problem, link, link->strange);
+}
+
 static int check_links(const ReadBack *state, const Denial *denial, char **ret_problem)
 {
 	const struct nlmsghdr *header;
-	bool loopback = false, jail = false;
+	unsigned seen = 0;
 	size_t offset = 0;
 
 	while ((header = message_list_next(&state->links, &offset))) {
+		unsigned bit;
 		Link link;
 		int r = link_parse(header, &link);
 
 		if (r < 0)
 			return r;
-		if (link.index == (uint32_t)denial->lo_index && !loopback && streq(link.name, "lo")) {
-			loopback = true;
-			r = check_loopback(&link, ret_problem);
-		} else if (link.index == (uint32_t)denial->jail_index && !jail &&
-			   streq(link.name, ROUTES_JAIL_DEVICE)) {
-			jail = true;
-			r = check_jail(&link, ret_problem);
-		} else if (!link_is_fallback(&link) || (link.flags & IFF_UP))
-			return differs(ret_problem, &link, "it was not meant to be there");
+		r = read_back_check_link(&link, denial, ret_problem);
 		if (r < 0)
 			return r;
-		if (link.strange)
-			return differs(ret_problem, &link, link.strange);
+		bit = 1u << part_of(&link, denial);
+		if (bit != 1u << LINK_FALLBACK && (seen & bit))
+			return differs(ret_problem, &link, "it was not meant to be there");
+		seen |= bit;
 	}
-	if (!loopback || !jail)
+	if (!(seen & 1u << LINK_LOOPBACK) || !(seen & 1u << LINK_JAIL))
 		return refuse(ret_problem, -EREMCHG, "network device %s: it is gone or was replaced",
-			      jail ? "lo" : ROUTES_JAIL_DEVICE);
+			      seen & 1u << LINK_JAIL ? "lo" : ROUTES_JAIL_DEVICE);
 	return 0;
 }
 
@@ -163,15 +193,23 @@ static int check_addresses(const ReadBack *state, const Denial *denial, char **r
 	return 0;
 }
 
+bool read_back_neighbour_is_kernels(const Neighbour *neighbour, const Denial *denial)
+{
+	/* Packets to itself never leave; the kernel enters what it looped back. */
+	if (neighbour->device == (uint32_t)denial->lo_index)
+		return neighbour->state == NUD_NOARP && neighbour->flags == 0;
+	return neighbour->device == (uint32_t)denial->jail_index &&
+	       (neighbour->family != AF_INET || neighbour->address != ROUTES_FAR_END) &&
+	       neighbour_is_harmless(neighbour);
+}
+
 static int check_neighbour(const Neighbour *neighbour, const Denial *denial, bool *seen, char **ret_problem)
 {
 	static const uint8_t far_end[6] = ROUTES_FAR_END_MAC;
 	const char *what = NULL;
 	char name[ADDRESS_TEXT_MAX];
 
-	/* Packets to itself never leave; the kernel enters what it looped back. */
-	if (neighbour->device == (uint32_t)denial->lo_index && neighbour->state == NUD_NOARP &&
-	    neighbour->flags == 0)
+	if (read_back_neighbour_is_kernels(neighbour, denial))
 		return 0;
 	if (neighbour->device == (uint32_t)denial->jail_index && neighbour->family == AF_INET &&
 	    neighbour->address == ROUTES_FAR_END && !*seen) {
@@ -186,7 +224,7 @@ static int check_neighbour(const Neighbour *neighbour, const Denial *denial, boo
 		else if (neighbour->attribute != 0)
 			what = "has an attribute that was not meant";
 		*seen = true;
-	} else if (neighbour->device != (uint32_t)denial->jail_index || !neighbour_is_harmless(neighbour))
+	} else
 		what = "was not meant to be there";
 	if (what)
 		return refuse(ret_problem, -EREMCHG, "neighbour %s %s", neighbour_to_text(neighbour, name),

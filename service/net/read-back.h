@@ -6,6 +6,8 @@
  * checking is pure, so that tests and fuzzing can give it any message.
  */
 
+#include "service/net/link.h"
+#include "service/net/neighbour.h"
 #include "service/net/route.h"
 
 typedef struct ReadBack {
@@ -26,3 +28,7 @@ int read_back_check(const ReadBack *state, const Denial *denial, char **ret_prob
 
 /* Parts of read_back_check(), in read-back-check.c and read-back-routes.c. */
 int read_back_check_routes(const ReadBack *state, const Denial *denial, char **ret_problem);
+/* One device by itself. Return: 0; -EREMCHG with *ret_problem. */
+int read_back_check_link(const Link *link, const Denial *denial, char **ret_problem);
+/* An entry that the kernel makes and drops by itself, and that leads nowhere? */
+bool read_back_neighbour_is_kernels(const Neighbour *neighbour, const Denial *denial);

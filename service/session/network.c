@@ -5,6 +5,7 @@
 #include "service/net/denial-change.h"
 #include "service/net/flows.h"
 #include "service/net/host.h"
+#include "service/net/monitor.h"
 
 int network_prepare(Network *network, const Config *config, const char **ret_error, char **ret_problem)
 {
@@ -40,6 +41,9 @@ int network_lock(Network *network, Holder *holder, const char **ret_error, char 
 		r = holder_close_tap(holder, ret_problem);
 	close_fdp(&network->sockets.tap_fd);
 	network->denial.tap_fd = FD_NONE;
+	/* From here on every event is held against what was meant, and the read-back sees what was before. */
+	if (r == 0)
+		r = monitor_forget(network->sockets.watch_fd);
 	if (r < 0)
 		return r;
 	*ret_error = CS_ERROR_ROUTES_DIFFER;

@@ -177,6 +177,15 @@ void session_end_for_the_network(Session *session, const char *cause)
 	session_end_because(session, why ?: "the session was ended: its network is no longer what was meant");
 }
 
+/* A namespace that is not what was meant holds no agent for a moment longer. */
+static void network_disturbed(Session *session, const char *cause)
+{
+	if (session->phase == PHASE_STARTING)
+		session_fail(session, CS_ERROR_ROUTES_DIFFER, cause);
+	else
+		session_end_for_the_network(session, cause);
+}
+
 static int on_read_back(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	_cleanup_free_ char *problem = NULL;
@@ -185,21 +194,22 @@ static int on_read_back(sd_event_source *source, uint64_t usec, void *userdata)
 
 	if (r == 0)
 		return 0;
-	/* A namespace that is not what was meant holds no agent for a moment longer. */
-	if (session->phase == PHASE_STARTING)
-		session_fail(session, CS_ERROR_ROUTES_DIFFER, problem);
-	else
-		session_end_for_the_network(session, problem ?: strerror(-r));
+	network_disturbed(session, problem ?: strerror(-r));
 	return 0;
 }
 
-static void on_wire_changed(void *userdata)
+static void on_wire_changed(void *userdata, const char *foreign)
 {
 	Session *session = userdata;
 	int enabled = SD_EVENT_OFF;
 
 	if (session->phase > PHASE_RUNNING)
 		return;
+	/* Even if it is undone already, whoever did it may do it again. */
+	if (foreign) {
+		network_disturbed(session, foreign);
+		return;
+	}
 	if (!session->read_back) {
 		if (sd_event_add_time_relative(session->event, &session->read_back, CLOCK_MONOTONIC,
 					       READ_BACK_USEC, 0, on_read_back, session) < 0)
@@ -240,8 +250,8 @@ static int start_wire(Session *session, char **ret_problem)
 						   .gid = session->request.gid,
 						   .holder = session->holder.pid,
 						   .forwarder = network->routes.forwarder },
-					.watch_fd = network->sockets.watch_fd,
-					.route_fd = network->sockets.route_fd,
+					.sockets = &network->sockets,
+					.denial = &network->denial,
 					.uplink = network->host.uplink },
 			&calls, session, &session->wire, ret_problem);
 }

@@ -32,6 +32,7 @@ struct Wire {
 	bool first; /* no wire was ever up or given up */
 	uint64_t retry_usec, up_since_usec;
 	Pasta *pasta;
+	Monitor monitor;
 	int host_fd;
 	sd_event_source *watch_source, *host_source, *timer, *offline_source;
 };
@@ -140,7 +141,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	switch (wire->state) {
 	case WIRE_STARTING:
 		/* An event may have been lost; the kernel knows. */
-		if (monitor_wire_is_up(wire->options.route_fd) == 1)
+		if (monitor_wire_is_up(wire->options.sockets->route_fd) == 1)
 			wire_is_up(wire);
 		else
 			wire_lost(wire,
@@ -161,22 +162,21 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 static int on_watch(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	Wire *wire = userdata;
-	unsigned changes = 0;
-	bool up = false;
-	int r = monitor_read(fd, &up, &changes);
+	Monitor *monitor = &wire->monitor;
+	_cleanup_free_ char *foreign = NULL;
+	int r;
 
-	if (r < 0 && r != -ENOBUFS && r != -EAGAIN) {
+	monitor->wire_up = monitor->look = false;
+	r = monitor_read(monitor);
+	foreign = TAKE_PTR(monitor->foreign);
+	if (r < 0 && r != -ENOBUFS && r != -EAGAIN)
 		/* A socket that cannot be read would wake the loop for ever; the read-back says what is the
 		 * matter. */
 		(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
-		changes++;
-	}
-	if (r == -ENOBUFS)
-		up = up || monitor_wire_is_up(wire->options.route_fd) == 1;
-	if (up)
+	if (monitor->wire_up || (r == -ENOBUFS && monitor_wire_is_up(wire->options.sockets->route_fd) == 1))
 		wire_is_up(wire);
-	if (changes > 0 || r == -ENOBUFS)
-		wire->calls.changed(wire->userdata);
+	if (monitor->look || foreign)
+		wire->calls.changed(wire->userdata, foreign);
 	return 0;
 }
 
@@ -200,16 +200,13 @@ static int on_offline_start(sd_event_source *source, void *userdata)
 
 static int wire_begin(Wire *wire, char **ret_problem)
 {
-	unsigned changes = 0;
-	bool up = false;
 	int r;
 
-	/* What waits is older than pasta: the tap had carrier while the holder owned it. */
-	r = monitor_read(wire->options.watch_fd, &up, &changes);
-	if (r < 0 && r != -ENOBUFS)
-		return r;
-	r = sd_event_add_io(wire->event, &wire->watch_source, wire->options.watch_fd, EPOLLIN, on_watch,
-			    wire);
+	/* Older events about the tap, which had carrier while the holder owned it, say how it is now
+	 * (monitor.c).
+	 */
+	r = sd_event_add_io(wire->event, &wire->watch_source, wire->options.sockets->watch_fd, EPOLLIN,
+			    on_watch, wire);
 	if (r == 0)
 		r = host_watch_open(&wire->host_fd);
 	if (r == 0)
@@ -246,7 +243,9 @@ int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls
 			.retry_usec = WIRE_RETRY_FIRST_USEC,
 			.host_fd = FD_NONE };
 	wire->options.pasta.path = wire->path;
-	r = wire->path ? wire_begin(wire, ret_problem) : -ENOMEM;
+	r = monitor_init(&wire->monitor, options->sockets, options->denial);
+	if (r == 0)
+		r = wire->path ? wire_begin(wire, ret_problem) : -ENOMEM;
 	if (r < 0)
 		return ret_problem && *ret_problem
 			       ? r
@@ -276,6 +275,7 @@ Wire *wire_free(Wire *wire)
 	(void)sd_event_source_disable_unref(wire->timer);
 	(void)sd_event_source_disable_unref(wire->offline_source);
 	(void)close_fd(wire->host_fd);
+	monitor_done(&wire->monitor);
 	(void)sd_event_unref(wire->event);
 	free(wire->path);
 	free(wire);

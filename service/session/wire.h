@@ -10,6 +10,7 @@
 #include <systemd/sd-event.h>
 
 #include "dbus/base.h"
+#include "service/net/denial.h"
 #include "service/session/pasta.h"
 
 typedef struct Wire Wire;
@@ -22,8 +23,11 @@ typedef struct WireCalls {
 	void (*down)(void *userdata, const char *problem);
 	/* The first start failed although the host has an uplink. Nothing more happens. */
 	void (*failed)(void *userdata, const char *problem);
-	/* Something in the jail's network changed, or events were lost. */
-	void (*changed)(void *userdata);
+	/*
+	 * The jail's network must be read back: a device changed, or events were lost. foreign: what somebody
+	 * else has changed, in words, or NULL.
+	 */
+	void (*changed)(void *userdata, const char *foreign);
 	/*
 	 * Before a wire is tried again. Return: 1 to try; 0 when the host has no uplink, -EXDEV when its
 	 * network is one that this session must not have: both wait for a change of it; other negative errno:
@@ -34,7 +38,8 @@ typedef struct WireCalls {
 
 typedef struct WireOptions {
 	PastaOptions pasta;
-	int watch_fd, route_fd; /* JailSockets, borrowed */
+	const JailSockets *sockets; /* borrowed */
+	const Denial *denial;       /* borrowed; it may change meanwhile */
 	bool uplink;
 } WireOptions;
 

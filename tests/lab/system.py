@@ -41,6 +41,11 @@ def unshare(flags):
     _check(libc.unshare(flags), "unshare")
 
 
+def enter(fd, kind):
+    """Join the namespace of that kind."""
+    _check(libc.setns(fd, kind), "setns")
+
+
 def mount(source, target, kind=None, flags=0, data=None):
     def encode(text):
         return None if text is None else os.fsencode(text)

@@ -128,11 +128,14 @@ typedef struct Closed {
 	Denial denial;
 } Closed;
 
+static const Denial *watched; /* of the last closed network */
+
 static void close_network(Closed *closed)
 {
 	_cleanup_free_ char *problem = NULL;
 
 	jail_routes_make(0);
+	watched = &closed->denial;
 	if (jail_start(&closed->jail, &problem) < 0 ||
 	    denial_init(&closed->denial, &closed->jail.sockets, &jail_routes, &problem) < 0 ||
 	    denial_apply(&closed->denial, &problem) < 0)
@@ -210,6 +213,21 @@ static int link_flood(const Jail *jail, const char *text, char **ret_problem)
 	return 0;
 }
 
+/* *up stays where no event was about the wire. */
+static int read_watch(const JailSockets *sockets, bool *up, unsigned *ret_changes)
+{
+	Monitor monitor;
+	int r;
+
+	assert_int_equal(monitor_init(&monitor, sockets, watched), 0);
+	monitor.wire_up = *up;
+	r = monitor_read(&monitor);
+	*up = monitor.wire_up;
+	*ret_changes = monitor.n_events;
+	monitor_done(&monitor);
+	return r;
+}
+
 /*
  * Read the watching socket until it says what is wanted. At once: the kernel's own news of a carrier may be a
  * second late, and a launch must not wait for it.
@@ -225,7 +243,7 @@ static void wait_for_wire(const JailSockets *sockets, bool wanted)
 
 		if (poll(&p, 1, 5000) <= 0)
 			fail_msg("no event says that the wire is %s", wanted ? "up" : "down");
-		assert_int_equal(monitor_read(sockets->watch_fd, &up, &changes), 0);
+		assert_int_equal(read_watch(sockets, &up, &changes), 0);
 	}
 	assert_int_equal(monitor_wire_is_up(sockets->route_fd), wanted);
 	if (wanted)
@@ -250,7 +268,7 @@ static void wait_for_flag(Jail *jail, int flag, bool wanted)
 
 		if (poll(&p, 1, 5000) <= 0)
 			fail_msg("the flag 0x%x of jail0 does not change", (unsigned)flag);
-		assert_int_equal(monitor_read(p.fd, &up, &changes), 0);
+		assert_int_equal(read_watch(&jail->sockets, &up, &changes), 0);
 	}
 }
 
@@ -264,7 +282,7 @@ static void test_wire(void **state)
 	Closed closed;
 
 	close_network(&closed);
-	assert_int_equal(monitor_read(closed.jail.sockets.watch_fd, &up, &changes), 0);
+	assert_int_equal(read_watch(&closed.jail.sockets, &up, &changes), 0);
 	assert_true(up);
 	assert_true(changes > jail_routes.n_rows);
 	assert_int_equal(monitor_wire_is_up(closed.jail.sockets.route_fd), 1);
@@ -343,12 +361,12 @@ static void test_forged_events(void **state)
 	Closed closed;
 
 	close_network(&closed);
-	assert_int_equal(monitor_read(closed.jail.sockets.watch_fd, &up, &changes), 0);
+	assert_int_equal(read_watch(&closed.jail.sockets, &up, &changes), 0);
 	assert_true(up);
 	assert_int_equal(getsockname(closed.jail.sockets.watch_fd, (struct sockaddr *)&local, &length), 0);
 	snprintf(port, sizeof(port), "%u", local.nl_pid);
 	assert_int_equal(jail_run(&closed.jail, forge, port, &problem), 0);
-	assert_int_equal(monitor_read(closed.jail.sockets.watch_fd, &up, &changes), 0);
+	assert_int_equal(read_watch(&closed.jail.sockets, &up, &changes), 0);
 	assert_int_equal(changes, 0);
 	assert_true(up);
 	end_network(&closed);
@@ -364,7 +382,7 @@ static void test_device_gone(void **state)
 
 	close_network(&closed);
 	assert_int_equal(jail_run(&closed.jail, jail_ip, "link del jail0", &problem), 0);
-	assert_int_equal(monitor_read(closed.jail.sockets.watch_fd, &up, &changes), 0);
+	assert_int_equal(read_watch(&closed.jail.sockets, &up, &changes), 0);
 	assert_false(up);
 	assert_true(changes > 0);
 	assert_int_equal(monitor_wire_is_up(closed.jail.sockets.route_fd), -ENODEV);
@@ -385,9 +403,9 @@ static void test_lost_events(void **state)
 	assert_int_equal(setsockopt(closed.jail.sockets.watch_fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)),
 			 0);
 	assert_int_equal(jail_run(&closed.jail, link_flood, NULL, &problem), 0);
-	r = monitor_read(closed.jail.sockets.watch_fd, &up, &changes);
+	r = read_watch(&closed.jail.sockets, &up, &changes);
 	if (r == 0) /* what was before the loss comes first */
-		r = monitor_read(closed.jail.sockets.watch_fd, &up, &changes);
+		r = read_watch(&closed.jail.sockets, &up, &changes);
 	assert_int_equal(r, -ENOBUFS);
 	end_network(&closed);
 }
