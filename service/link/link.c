@@ -119,6 +119,7 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 	case LINK_EXITED:
 		pack_i32(&w, m->exit_status);
 		encode_text(&w, m->text);
+		pack_u64(&w, m->denied);
 		break;
 	case LINK_STOP:
 		pack_u32(&w, m->serial);
@@ -255,6 +256,7 @@ int link_decode(const void *data, size_t size, LinkMessage *ret)
 	case LINK_EXITED:
 		m.exit_status = unpack_i32(&r);
 		m.text = unpack_string(&r, LINK_TEXT_MAX);
+		m.denied = unpack_u64(&r);
 		break;
 	case LINK_STOP:
 		m.serial = unpack_u32(&r);

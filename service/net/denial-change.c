@@ -6,12 +6,14 @@
  *
  *  1. denials that are new: from here on at most what the old table and the new one both leave open.
  *  2. openings that end.
- *  3. openings that begin: every denial that the new table has around them stands already. The far end is not
+ *  3. the ledger's routes that end, then those that begin. Where an opening has the same prefix as a denial,
+ *     each stands in the other's place; between the two the prohibit answers.
+ *  4. openings that begin: every denial that the new table has around them stands already. The far end is not
  *     touched for this (route.h).
- *  4. denials that end, last: what an opening that was taken away in 2 had made necessary.
- *  5. everything is read back.
+ *  5. denials that end, last: what an opening that was taken away in 2 had made necessary.
+ *  6. everything is read back.
  *
- * Only 3 may fail in part, with less reachable. Any other failure leaves what nobody meant.
+ * Only 4 may fail in part, with less reachable. Any other failure leaves what nobody meant.
  */
 
 #include "service/net/denial-change.h"
@@ -19,7 +21,14 @@
 #include <assert.h>
 
 #include "service/link/pack.h"
+#include "service/net/ledger-device.h"
 #include "service/net/route.h"
+
+typedef enum Kind {
+	KIND_DENIAL, /* the prohibit */
+	KIND_LEDGER, /* the route to the ledger that stands before it */
+	KIND_OPENING,
+} Kind;
 
 typedef struct Change {
 	Denial *denial;
@@ -40,6 +49,13 @@ static bool is_denial(const RouteRow *row)
 static bool is_same(const RouteRow *a, const RouteRow *b)
 {
 	return a->address == b->address && a->length == b->length && is_denial(a) == is_denial(b);
+}
+
+static bool is_of(const Change *change, const RouteTable *table, size_t index, Kind kind)
+{
+	if (kind == KIND_LEDGER)
+		return ledger_has_row(change->denial, table, index);
+	return is_denial(&table->rows[index]) == (kind == KIND_DENIAL);
 }
 
 static bool find(const RouteTable *table, const RouteRow *row, size_t *ret)
@@ -81,9 +97,18 @@ static int change_init(Change *change)
 	return change->left_out && change->messages && change->answers && change->rows ? 0 : -ENOMEM;
 }
 
-static int step_add(Change *change, uint16_t type, const RouteRow *row, size_t index)
+/* Has the other table the same route? */
+static bool find_kind(const Change *change, const RouteTable *table, const RouteRow *row, Kind kind,
+		      size_t *ret)
 {
-	const Route route = route_of_row(row, (uint32_t)change->denial->jail_index);
+	return find(table, row, ret) && is_of(change, table, *ret, kind);
+}
+
+static int step_add(Change *change, uint16_t type, Kind kind, const RouteRow *row, size_t index)
+{
+	const Route route = kind == KIND_LEDGER
+				    ? ledger_route_of_row(row, (uint32_t)change->denial->ledger_index)
+				    : route_of_row(row, (uint32_t)change->denial->jail_index);
 
 	change->messages[change->n] = route_message(type, &route);
 	if (!change->messages[change->n])
@@ -93,39 +118,39 @@ static int step_add(Change *change, uint16_t type, const RouteRow *row, size_t i
 }
 
 /* What wanted has and routes does not. An opening that was left out stays that. */
-static int gather_begins(Change *change, bool denials)
+static int gather_begins(Change *change, Kind kind)
 {
 	int r = 0;
 
 	for (size_t i = 0, at; r >= 0 && i < change->wanted->n_rows; i++) {
 		const RouteRow *row = &change->wanted->rows[i];
 
-		if (is_denial(row) != denials)
+		if (!is_of(change, change->wanted, i, kind))
 			continue;
-		if (find(change->routes, row, &at))
+		if (!find_kind(change, change->routes, row, kind, &at))
+			r = step_add(change, RTM_NEWROUTE, kind, row, i);
+		else if (kind == KIND_OPENING)
 			change->left_out[i] = change->denial->left_out[at];
-		else
-			r = step_add(change, RTM_NEWROUTE, row, i);
 	}
 	return r;
 }
 
-static int gather_ends(Change *change, bool denials)
+static int gather_ends(Change *change, Kind kind)
 {
 	int r = 0;
 
 	for (size_t i = 0, at; r >= 0 && i < change->routes->n_rows; i++) {
 		const RouteRow *row = &change->routes->rows[i];
 
-		if (is_denial(row) == denials && !change->denial->left_out[i] &&
-		    !find(change->wanted, row, &at))
-			r = step_add(change, RTM_DELROUTE, row, i);
+		if (is_of(change, change->routes, i, kind) && !change->denial->left_out[i] &&
+		    !find_kind(change, change->wanted, row, kind, &at))
+			r = step_add(change, RTM_DELROUTE, kind, row, i);
 	}
 	return r;
 }
 
 /* What begins may fail softly where it opens. */
-static int judge(Change *change, size_t n, bool begins, bool denials, char **ret_problem)
+static int judge(Change *change, size_t n, bool begins, Kind kind, char **ret_problem)
 {
 	const RouteTable *table = begins ? change->wanted : change->routes;
 	const RouteRow *row = &table->rows[change->rows[n]];
@@ -135,7 +160,7 @@ static int judge(Change *change, size_t n, bool begins, bool denials, char **ret
 
 	if (answer->error == 0)
 		return 0;
-	if (!begins || denials)
+	if (!begins || kind != KIND_OPENING)
 		return refuse(ret_problem, answer->error, "the route to %s cannot be %s: %s",
 			      ipv4_to_text(row->address, row->length, name), begins ? "added" : "removed",
 			      why);
@@ -145,9 +170,9 @@ static int judge(Change *change, size_t n, bool begins, bool denials, char **ret
 			       ipv4_to_text(row->address, row->length, name), why);
 }
 
-static int step(Change *change, bool begins, bool denials, char **ret_problem)
+static int step(Change *change, bool begins, Kind kind, char **ret_problem)
 {
-	int r = begins ? gather_begins(change, denials) : gather_ends(change, denials);
+	int r = begins ? gather_begins(change, kind) : gather_ends(change, kind);
 
 	if (r >= 0 && change->n > 0) {
 		r = netlink_program(change->denial->netlink, change->messages, change->n, change->answers);
@@ -155,7 +180,7 @@ static int step(Change *change, bool begins, bool denials, char **ret_problem)
 			r = refuse(ret_problem, r, "the kernel does not take routes: %s", strerror(-r));
 	}
 	for (size_t i = 0; r >= 0 && i < change->n; i++)
-		r = judge(change, i, begins, denials, ret_problem);
+		r = judge(change, i, begins, kind, ret_problem);
 	step_clear(change);
 	return r;
 }
@@ -163,11 +188,15 @@ static int step(Change *change, bool begins, bool denials, char **ret_problem)
 static int change_program(Change *change, char **ret_problem)
 {
 	static const struct {
-		bool begins, denials;
-	} steps[] = { { true, true }, { false, false }, { true, false }, { false, true } };
+		bool begins;
+		Kind kind;
+	} steps[] = {
+		{ true, KIND_DENIAL }, { false, KIND_OPENING }, { false, KIND_LEDGER },
+		{ true, KIND_LEDGER }, { true, KIND_OPENING },  { false, KIND_DENIAL },
+	};
 
 	for (size_t i = 0; i < ELEMENTSOF(steps); i++) {
-		int r = step(change, steps[i].begins, steps[i].denials, ret_problem);
+		int r = step(change, steps[i].begins, steps[i].kind, ret_problem);
 
 		if (r < 0)
 			return r;

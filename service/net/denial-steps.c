@@ -19,15 +19,18 @@
  *  8. neighbour   the one link address that the filter lets out, for the far end alone. No ARP is ever
  *                 answered.
  *  9. prohibits   every denied range, before any route that leads out.
- * 10. forwarder   ┐ more specific than the prohibits around them, so their order among each other does not
- * 11. allow-ip    ┘ matter; they may fail with a warning: then less is reachable, never more.
- * 12. default     last of all, since it opens most.
+ * 10. ledger      before what opens, so that no denial inside an allow-ip goes unexplained. It protects
+ *                 nothing: without it the prohibits answer.
+ * 11. forwarder   ┐ more specific than the prohibits around them, so their order among each other does not
+ * 12. allow-ip    ┘ matter; they may fail with a warning: then less is reachable, never more.
+ * 13. default     last of all, since it opens most.
  *
  * What changes later, while an agent runs, is in denial-change.c.
  */
 
 #include "service/net/address.h"
 #include "service/net/denial.h"
+#include "service/net/ledger-device.h"
 #include "service/net/link.h"
 #include "service/net/neighbour.h"
 #include "service/net/route.h"
@@ -45,6 +48,7 @@ const DenialStep denial_steps[] = {
 	{ "far-end", route_step_far_end },
 	{ "neighbour", neighbour_step },
 	{ "prohibits", route_step_prohibits },
+	{ "ledger", ledger_step },
 	{ "forwarder", route_step_forwarder },
 	{ "allow-ip", route_step_allow_ip },
 	{ "default", route_step_default },

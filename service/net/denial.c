@@ -26,7 +26,7 @@ int denial_init(Denial *denial, const JailSockets *sockets, const RouteTable *ro
 {
 	_cleanup_(netlink_freep) Netlink *netlink = NULL;
 	_cleanup_free_ bool *left_out = NULL;
-	Link lo, jail;
+	Link lo, jail, ledger = { 0 };
 	int r;
 
 	r = denial_check_table(routes, ret_problem);
@@ -41,6 +41,8 @@ int denial_init(Denial *denial, const JailSockets *sockets, const RouteTable *ro
 	r = link_find(netlink, "lo", &lo);
 	if (r >= 0)
 		r = link_find(netlink, ROUTES_JAIL_DEVICE, &jail);
+	if (r >= 0 && sockets->ledger_fd >= 0)
+		r = link_find(netlink, ROUTES_LEDGER_DEVICE, &ledger);
 	if (r < 0)
 		return refuse(ret_problem, r, "the jail's devices cannot be found: %s", strerror(-r));
 
@@ -51,6 +53,7 @@ int denial_init(Denial *denial, const JailSockets *sockets, const RouteTable *ro
 		.ipv6_off = sockets->ipv6_off,
 		.lo_index = (int)lo.index,
 		.jail_index = (int)jail.index,
+		.ledger_index = (int)ledger.index,
 		.left_out = TAKE_PTR(left_out),
 	};
 	return 0;

@@ -3,9 +3,10 @@
 
 /*
  * Programs the denial into the holder's namespace through the passed sockets. ORDER IS SECURITY: loopback up,
- * address, filter, far end, neighbour, prohibits, forwarder, allow-ip, default; the default is last, so that
- * nothing is reachable before everything that denies is there. The steps stand in a table of their own file
- * (denial-steps.c) so that a test can link the program with one left out and see the refusal.
+ * address, filter, far end, neighbour, prohibits, the ledger's routes, forwarder, allow-ip, default; the
+ * default is last, so that nothing is reachable before everything that denies is there. The steps stand in a
+ * table of their own file (denial-steps.c) so that a test can link the program with one left out and see the
+ * refusal.
  */
 
 #include "service/net/jail-sockets.h"
@@ -19,8 +20,9 @@ typedef struct Denial {
 	const RouteTable *routes;
 	bool ipv6_off;
 	int lo_index, jail_index;
-	char **warnings; /* soft steps that failed: forwarder, single allow-ip routes */
-	bool *left_out;  /* one for each row of routes: a soft row that could not be programmed */
+	int ledger_index; /* 0: there is no deny0, and the prohibits answer alone */
+	char **warnings;  /* soft steps that failed: forwarder, single allow-ip routes */
+	bool *left_out;   /* one for each row of routes: a soft row that could not be programmed */
 } Denial;
 
 typedef struct DenialStep {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/net/jail-sockets.h"
 
+#include "service/net/ledger-device.h"
 #include "service/net/netlink.h"
 #include "service/net/tap.h"
 
@@ -16,6 +17,7 @@ void jail_sockets_close(JailSockets *sockets)
 	sockets->watch_fd = close_fd(sockets->watch_fd);
 	sockets->diag_fd = close_fd(sockets->diag_fd);
 	sockets->tap_fd = close_fd(sockets->tap_fd);
+	sockets->ledger_fd = close_fd(sockets->ledger_fd);
 }
 
 static bool write_setting(const char *path, const char *value)
@@ -69,6 +71,7 @@ int jail_sockets_open(JailSockets *ret, char **ret_problem)
 	/* Groups above 31 have no bit in the address (rtnetlink.h). */
 	static const int more_groups[] = { RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_RULE, RTNLGRP_NEXTHOP };
 	_cleanup_(jail_sockets_close) JailSockets sockets = JAIL_SOCKETS_INIT;
+	_cleanup_free_ char *ledger_problem = NULL;
 	int r;
 
 	/* Before the tap: a device that is made later starts without IPv6. */
@@ -77,6 +80,7 @@ int jail_sockets_open(JailSockets *ret, char **ret_problem)
 	r = tap_open(&sockets.tap_fd, ret_problem);
 	if (r < 0)
 		return r;
+	(void)ledger_device_open(&sockets.ledger_fd, &ledger_problem);
 	keep_routes_without_carrier();
 	take_nothing_odd();
 
@@ -99,6 +103,8 @@ int jail_sockets_open(JailSockets *ret, char **ret_problem)
 			      "no socket to look at the jail's connections (CONFIG_INET_DIAG): %s",
 			      strerror(-r));
 
+	if (ledger_problem && ret_problem)
+		*ret_problem = TAKE_PTR(ledger_problem);
 	*ret = sockets;
 	sockets = JAIL_SOCKETS_INIT;
 	return 0;

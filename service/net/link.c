@@ -190,7 +190,7 @@ int link_find(Netlink *netlink, const char *name, Link *ret)
 	return 0;
 }
 
-static struct nl_msg *change_message(int index, uint32_t flags)
+struct nl_msg *link_change_message(int index, uint32_t flags)
 {
 	struct ifinfomsg body = {
 		.ifi_family = AF_UNSPEC,
@@ -204,7 +204,7 @@ static struct nl_msg *change_message(int index, uint32_t flags)
 
 int link_step_loopback(Denial *denial, char **ret_problem)
 {
-	_cleanup_(nl_msg_freep) struct nl_msg *message = change_message(denial->lo_index, IFF_UP);
+	_cleanup_(nl_msg_freep) struct nl_msg *message = link_change_message(denial->lo_index, IFF_UP);
 	int r;
 
 	if (!message)
@@ -215,11 +215,9 @@ int link_step_loopback(Denial *denial, char **ret_problem)
 	return 0;
 }
 
-/* No link-local address of its own, in case that IPv6 could not be switched off. A kernel without it refuses.
- */
-static int without_generated_address(Denial *denial)
+int link_without_generated_address(const Denial *denial, int index)
 {
-	_cleanup_(nl_msg_freep) struct nl_msg *message = change_message(denial->jail_index, 0);
+	_cleanup_(nl_msg_freep) struct nl_msg *message = link_change_message(index, 0);
 	struct nlattr *families, *family;
 	uint8_t mode = IN6_ADDR_GEN_MODE_NONE;
 	int r;
@@ -247,7 +245,7 @@ static int without_generated_address(Denial *denial)
  */
 int link_step_reverse_path(Denial *denial, char **ret_problem)
 {
-	_cleanup_(nl_msg_freep) struct nl_msg *message = change_message(denial->jail_index, 0);
+	_cleanup_(nl_msg_freep) struct nl_msg *message = link_change_message(denial->jail_index, 0);
 	struct nlattr *families, *family, *settings;
 	int r;
 
@@ -277,11 +275,11 @@ int link_step_jail(Denial *denial, char **ret_problem)
 	_cleanup_free_ char *text = NULL;
 	int r;
 
-	r = without_generated_address(denial);
+	r = link_without_generated_address(denial, denial->jail_index);
 	if (r < 0)
 		return r;
 
-	message = change_message(denial->jail_index, IFF_UP);
+	message = link_change_message(denial->jail_index, IFF_UP);
 	if (!message)
 		return -ENOMEM;
 	r = netlink_put_u32(message, IFLA_MTU, LINK_MTU);

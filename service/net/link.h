@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Network devices: the two that the namespace holds, lo and jail0. */
+/* Network devices: those that the namespace holds, lo, jail0 and the ledger's deny0. */
 
 #include "service/net/denial.h"
 #include "service/net/netlink.h"
@@ -35,6 +35,12 @@ bool link_is_fallback(const Link *link);
 /* Ask for a device by name; waits for whoever is changing it. Return: 0, -ENODEV, or another negative errno.
  */
 int link_find(Netlink *netlink, const char *name, Link *ret);
+
+/* A request to switch flags of a device on. NULL without memory. */
+struct nl_msg *link_change_message(int index, uint32_t flags);
+/* No link-local address of its own, in case that IPv6 could not be switched off. A kernel without it refuses.
+ */
+int link_without_generated_address(const Denial *denial, int index);
 
 int link_step_loopback(Denial *denial, char **ret_problem);
 int link_step_jail(Denial *denial, char **ret_problem);

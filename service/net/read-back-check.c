@@ -2,6 +2,7 @@
 #include "service/net/read-back.h"
 
 #include "service/net/address.h"
+#include "service/net/ledger-device.h"
 #include "service/net/link.h"
 #include "service/net/neighbour.h"
 #include "service/net/rule.h"
@@ -59,6 +60,7 @@ static int check_jail(const Link *link, char **ret_problem)
 typedef enum LinkPart {
 	LINK_LOOPBACK,
 	LINK_JAIL,
+	LINK_LEDGER,
 	LINK_FALLBACK, /* of a kernel with tunnel drivers; never up */
 	LINK_OTHER,
 } LinkPart;
@@ -69,6 +71,9 @@ static LinkPart part_of(const Link *link, const Denial *denial)
 		return LINK_LOOPBACK;
 	if (link->index == (uint32_t)denial->jail_index && streq(link->name, ROUTES_JAIL_DEVICE))
 		return LINK_JAIL;
+	if (denial->ledger_index != 0 && link->index == (uint32_t)denial->ledger_index &&
+	    streq(link->name, ROUTES_LEDGER_DEVICE))
+		return LINK_LEDGER;
 	return link_is_fallback(link) && !(link->flags & IFF_UP) ? LINK_FALLBACK : LINK_OTHER;
 }
 
@@ -83,6 +88,9 @@ int read_back_check_link(const Link *link, const Denial *denial, char **ret_prob
 	case LINK_JAIL:
 		r = check_jail(link, ret_problem);
 		break;
+	case LINK_LEDGER:
+		r = ledger_device_check(link, ret_problem);
+		break;
 	case LINK_FALLBACK:
 		break;
 	case LINK_OTHER:
@@ -93,6 +101,12 @@ int read_back_check_link(const Link *link, const Denial *denial, char **ret_prob
 
 static int check_links(const ReadBack *state, const Denial *denial, char **ret_problem)
 {
+	static const struct {
+		LinkPart part;
+		const char *name;
+	} needed[] = { { LINK_JAIL, ROUTES_JAIL_DEVICE },
+		       { LINK_LEDGER, ROUTES_LEDGER_DEVICE },
+		       { LINK_LOOPBACK, "lo" } };
 	const struct nlmsghdr *header;
 	unsigned seen = 0;
 	size_t offset = 0;
@@ -112,9 +126,12 @@ static int check_links(const ReadBack *state, const Denial *denial, char **ret_p
 			return differs(ret_problem, &link, "it was not meant to be there");
 		seen |= bit;
 	}
-	if (!(seen & 1u << LINK_LOOPBACK) || !(seen & 1u << LINK_JAIL))
-		return refuse(ret_problem, -EREMCHG, "network device %s: it is gone or was replaced",
-			      seen & 1u << LINK_JAIL ? "lo" : ROUTES_JAIL_DEVICE);
+	if (denial->ledger_index == 0)
+		seen |= 1u << LINK_LEDGER;
+	for (size_t i = 0; i < ELEMENTSOF(needed); i++)
+		if (!(seen & 1u << needed[i].part))
+			return refuse(ret_problem, -EREMCHG, "network device %s: it is gone or was replaced",
+				      needed[i].name);
 	return 0;
 }
 
@@ -196,7 +213,9 @@ static int check_addresses(const ReadBack *state, const Denial *denial, char **r
 bool read_back_neighbour_is_kernels(const Neighbour *neighbour, const Denial *denial)
 {
 	/* Packets to itself never leave; the kernel enters what it looped back. */
-	if (neighbour->device == (uint32_t)denial->lo_index)
+	if (neighbour->device == (uint32_t)denial->lo_index ||
+	    /* A tun has no link addresses. */
+	    (denial->ledger_index != 0 && neighbour->device == (uint32_t)denial->ledger_index))
 		return neighbour->state == NUD_NOARP && neighbour->flags == 0;
 	return neighbour->device == (uint32_t)denial->jail_index &&
 	       (neighbour->family != AF_INET || neighbour->address != ROUTES_FAR_END) &&

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/net/read-back.h"
 
+#include "service/net/ledger-device.h"
+
 /* One route that is to be there, and whether it was seen. */
 typedef struct Meant {
 	Route route;
@@ -50,7 +52,7 @@ static size_t meant_of_kernel(Meant *meant, uint32_t lo_index)
 static int meant_new(const Denial *denial, Meant **ret, size_t *ret_n)
 {
 	const RouteTable *routes = denial->routes;
-	Meant *meant = calloc(routes->n_rows + KERNEL_ROUTES_MAX, sizeof(*meant));
+	Meant *meant = calloc(2 * routes->n_rows + KERNEL_ROUTES_MAX, sizeof(*meant));
 	size_t n;
 
 	if (!meant)
@@ -60,6 +62,10 @@ static int meant_new(const Denial *denial, Meant **ret, size_t *ret_n)
 	for (size_t i = 0; i < routes->n_rows; i++)
 		if (!denial->left_out || !denial->left_out[i])
 			meant[n++].route = route_of_row(&routes->rows[i], (uint32_t)denial->jail_index);
+	for (size_t i = 0; i < routes->n_rows; i++)
+		if (ledger_has_row(denial, routes, i))
+			meant[n++].route =
+				ledger_route_of_row(&routes->rows[i], (uint32_t)denial->ledger_index);
 	qsort(meant, n, sizeof(*meant), compare_meant);
 	*ret = meant;
 	*ret_n = n;
@@ -99,7 +105,8 @@ static int check_route6(const Route *found, const Denial *denial, char **ret_pro
 		known = false;
 	else if (found->device == (uint32_t)denial->lo_index)
 		known = known && found->length == 128 && memcmp(bytes, loopback, sizeof(loopback)) == 0;
-	else if (found->device == (uint32_t)denial->jail_index)
+	else if (found->device == (uint32_t)denial->jail_index ||
+		 (denial->ledger_index != 0 && found->device == (uint32_t)denial->ledger_index))
 		known = known && ((found->length >= 64 && bytes[0] == 0xfe && bytes[1] == 0x80) ||
 				  (found->length >= 8 && bytes[0] == 0xff));
 	else

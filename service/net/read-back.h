@@ -21,7 +21,7 @@ void read_back_done(ReadBack *state);
 /* Return: 0; a negative errno with *ret_problem naming what could not be read. */
 int read_back_gather(Netlink *netlink, const RouteTable *routes, ReadBack *ret, char **ret_problem);
 /*
- * Uses routes, left_out, ipv6_off and the two indexes of denial, nothing else of it.
+ * Uses routes, left_out, ipv6_off and the indexes of denial, nothing else of it.
  * Return: 0; -EREMCHG with *ret_problem; -EBADMSG for a message that no kernel writes; -ENOMEM.
  */
 int read_back_check(const ReadBack *state, const Denial *denial, char **ret_problem);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/net/route-state.h"
 
-#include "service/net/route.h"
+#include "service/net/ledger-device.h"
 
 typedef struct Found {
 	Route *routes; /* of IPv4, by key */
@@ -119,15 +119,25 @@ int routes_show(const Denial *denial, RouteShown **ret, size_t *ret_n)
 	for (size_t i = 0; i < routes->n_rows; i++) {
 		const RouteRow *row = &routes->rows[i];
 		const Route meant = route_of_row(row, (uint32_t)denial->jail_index);
+		bool ledger = ledger_has_row(denial, routes, i);
+		const char *state = state_of(&found, &meant);
+
+		/* Of two routes the one that is worse off says how the row is. */
+		if (ledger && streq(state, "in force")) {
+			const Route explained = ledger_route_of_row(row, (uint32_t)denial->ledger_index);
+
+			state = state_of(&found, &explained);
+		}
 
 		shown[n++] = (RouteShown){
 			.address = row->address,
 			.length = row->length,
 			.verdict = row->verdict,
-			.device = row->verdict == ROUTE_DENY ? "" : ROUTES_JAIL_DEVICE,
+			.device = ledger                       ? ROUTES_LEDGER_DEVICE
+				  : row->verdict == ROUTE_DENY ? ""
+							       : ROUTES_JAIL_DEVICE,
 			.reason = row->reason,
-			.state = denial->left_out && denial->left_out[i] ? "left out"
-									 : state_of(&found, &meant),
+			.state = denial->left_out && denial->left_out[i] ? "left out" : state,
 		};
 	}
 	*ret = TAKE_PTR(shown);

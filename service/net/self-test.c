@@ -38,6 +38,7 @@ typedef struct Trick {
 	const char *name;
 	int (*prepare)(int fd, int index); /* Return: 0 or a negative errno: the kernel has no such way */
 	bool packet_info;
+	bool names_device; /* for whatever destination */
 } Trick;
 
 static int set_option(int fd, int level, int option, const void *value, socklen_t size)
@@ -52,7 +53,11 @@ static int prepare_plain(int fd, int index)
 
 static int prepare_device(int fd, int index)
 {
-	return set_option(fd, SOL_SOCKET, SO_BINDTODEVICE, ROUTES_JAIL_DEVICE, sizeof(ROUTES_JAIL_DEVICE));
+	char name[IF_NAMESIZE];
+
+	return if_indextoname((unsigned)index, name)
+		       ? set_option(fd, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)strlen(name) + 1)
+		       : -errno;
 }
 
 static int prepare_index(int fd, int index)
@@ -84,15 +89,26 @@ static int prepare_no_route(int fd, int index)
 
 /* ip(7), socket(7) */
 static const Trick tricks[] = {
-	{ "a plain socket", prepare_plain, false },   { "SO_BINDTODEVICE", prepare_device, false },
-	{ "SO_BINDTOIFINDEX", prepare_index, false }, { "IP_UNICAST_IF", prepare_unicast, false },
-	{ "IP_PKTINFO", prepare_plain, true },        { "IP_MULTICAST_IF", prepare_multicast, false },
-	{ "SO_DONTROUTE", prepare_no_route, false },
+	{ "a plain socket", prepare_plain, false, false },
+	{ "SO_BINDTODEVICE", prepare_device, false, true },
+	{ "SO_BINDTOIFINDEX", prepare_index, false, true },
+	{ "IP_UNICAST_IF", prepare_unicast, false, true },
+	{ "IP_PKTINFO", prepare_plain, true, true },
+	{ "IP_MULTICAST_IF", prepare_multicast, false, false },
+	{ "SO_DONTROUTE", prepare_no_route, false, true },
 };
+
+/* A trick with one of the devices. */
+typedef struct Way {
+	const Trick *trick;
+	int index, fd; /* fd: FD_NONE where the kernel has no such way */
+	bool ledger;
+} Way;
 
 typedef struct SelfTest {
 	int tap_fd, index;
-	int sockets[ELEMENTSOF(tricks)];
+	Way ways[2 * ELEMENTSOF(tricks)];
+	size_t n_ways;
 	Netlink *netlink;
 	uint32_t *destinations; /* host order */
 	size_t n_destinations;
@@ -101,33 +117,47 @@ typedef struct SelfTest {
 
 static void self_test_done(SelfTest *test)
 {
-	for (size_t i = 0; i < ELEMENTSOF(tricks); i++)
-		test->sockets[i] = close_fd(test->sockets[i]);
+	for (size_t i = 0; i < test->n_ways; i++)
+		close_fdp(&test->ways[i].fd);
 	test->netlink = netlink_free(test->netlink);
 	free(test->destinations);
 	free(test->frame);
 }
 
-static int open_sockets(SelfTest *test)
+static int open_way(const Trick *trick, int index, int *ret_fd)
 {
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	const int on = 1;
+	int r;
 
-	for (size_t i = 0; i < ELEMENTSOF(tricks); i++) {
-		_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		int r;
+	if (fd < 0)
+		return -errno;
+	r = set_option(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
+	if (r == 0)
+		r = trick->prepare(fd, index);
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
+	return r == -ENOPROTOOPT ? 0 : r;
+}
 
-		if (fd < 0)
-			return -errno;
-		r = set_option(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
-		if (r < 0)
-			return r;
-		r = tricks[i].prepare(fd, test->index);
-		if (r == -ENOPROTOOPT)
-			continue;
-		if (r < 0)
-			return r;
-		test->sockets[i] = TAKE_FD(fd);
-	}
+/* By the ledger's device nothing may come to the tap either. Its plain socket is that of the tap. */
+static int open_ways(SelfTest *test)
+{
+	const int indexes[] = { test->index, (int)if_nametoindex(ROUTES_LEDGER_DEVICE) };
+
+	for (size_t device = 0; device < ELEMENTSOF(indexes); device++)
+		for (size_t i = device; i < ELEMENTSOF(tricks) && indexes[device] > 0; i++) {
+			Way *way = &test->ways[test->n_ways++];
+			int r;
+
+			*way = (Way){ .trick = &tricks[i],
+				      .index = indexes[device],
+				      .fd = FD_NONE,
+				      .ledger = device == 1 };
+			r = open_way(way->trick, way->index, &way->fd);
+			if (r < 0)
+				return r;
+		}
 	return 0;
 }
 
@@ -275,31 +305,39 @@ static int nothing_waits(SelfTest *test, const char *trick, char **ret_problem)
 	return n > 0 ? got_through(test, trick, (size_t)n, ret_problem) : 0;
 }
 
-static int try_denied(SelfTest *test, char **ret_problem)
+static int try_way(SelfTest *test, const Way *way, const uint32_t *destinations, size_t n, char **ret_problem)
 {
 	static const char payload[] = "denied";
-	int r;
 
-	for (size_t done = 0; done < test->n_destinations; done += DESTINATIONS_AT_ONCE) {
+	if (way->fd < 0)
+		return 0;
+	/* How a denied one fails says nothing about the frame: only the tap counts. */
+	for (size_t i = 0; i < n; i++)
+		(void)send_probe(way->fd, way->trick, way->index, destinations[i], payload, sizeof(payload));
+	return nothing_waits(test, way->trick->name, ret_problem);
+}
+
+static int try_denied(SelfTest *test, uint32_t public_address, char **ret_problem)
+{
+	int r = 0;
+
+	for (size_t done = 0; r >= 0 && done < test->n_destinations; done += DESTINATIONS_AT_ONCE) {
 		size_t n = MIN_OF(test->n_destinations - done, (size_t)DESTINATIONS_AT_ONCE);
 
-		for (size_t t = 0; t < ELEMENTSOF(tricks); t++) {
-			if (test->sockets[t] < 0)
-				continue;
-			/* How a denied one fails says nothing about the frame: only the tap counts. */
-			for (size_t i = done; i < done + n; i++)
-				(void)send_probe(test->sockets[t], &tricks[t], test->index,
-						 test->destinations[i], payload, sizeof(payload));
-			r = nothing_waits(test, tricks[t].name, ret_problem);
-			if (r < 0)
-				return r;
-		}
+		for (size_t w = 0; r >= 0 && w < test->n_ways; w++)
+			r = try_way(test, &test->ways[w], test->destinations + done, n, ret_problem);
+		if (r < 0)
+			break;
 		r = neighbour_forget(test->netlink, (uint32_t)test->index, test->destinations + done, n);
 		if (r < 0)
 			return refuse(ret_problem, r, "cannot clear the neighbours after the self-test: %s",
 				      strerror(-r));
 	}
-	return 0;
+	/* What is for the ledger alone does not become more because it has another destination. */
+	for (size_t w = 0; r >= 0 && w < test->n_ways; w++)
+		if (test->ways[w].ledger && test->ways[w].trick->names_device)
+			r = try_way(test, &test->ways[w], &public_address, 1, ret_problem);
+	return r;
 }
 
 typedef struct ProbeFrame {
@@ -344,7 +382,7 @@ static int try_public(SelfTest *test, uint32_t address, char **ret_problem)
 	ipv4_to_text(address, 32, name);
 	if (getrandom(token, sizeof(token), 0) != sizeof(token))
 		return -EIO;
-	r = send_probe(test->sockets[0], &tricks[0], test->index, address, token, sizeof(token));
+	r = send_probe(test->ways[0].fd, &tricks[0], test->index, address, token, sizeof(token));
 	if (r < 0)
 		return refuse(ret_problem, -ENOTUNIQ, "nothing can be sent to the public address %s: %s",
 			      name, strerror(-r));
@@ -374,9 +412,6 @@ int self_test_run(int tap_fd, const RouteTable *routes, char **ret_problem)
 	uint32_t address;
 	int r, flags;
 
-	for (size_t i = 0; i < ELEMENTSOF(tricks); i++)
-		test.sockets[i] = FD_NONE;
-
 	flags = fcntl(tap_fd, F_GETFL);
 	if (flags < 0 || fcntl(tap_fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return refuse(ret_problem, -errno, "the tap cannot be read: %s", strerror(errno));
@@ -397,13 +432,13 @@ int self_test_run(int tap_fd, const RouteTable *routes, char **ret_problem)
 	if (r >= 0)
 		r = netlink_new(fd, &test.netlink);
 	if (r >= 0)
-		r = open_sockets(&test);
+		r = open_ways(&test);
 	if (r < 0)
 		return refuse(ret_problem, r, "the self-test cannot be prepared: %s", strerror(-r));
 
 	r = nothing_waits(&test, "before the first probe", ret_problem);
 	if (r >= 0)
-		r = try_denied(&test, ret_problem);
+		r = try_denied(&test, address, ret_problem);
 	if (r >= 0)
 		r = try_public(&test, address, ret_problem);
 	return r;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/net/tap.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
@@ -64,7 +65,7 @@ static int explain_open(int error, char **ret_problem)
 	}
 }
 
-static int explain_attach(int error, char **ret_problem)
+static int explain_attach(const char *name, int error, char **ret_problem)
 {
 	switch (error) {
 	case -EPERM:
@@ -73,28 +74,40 @@ static int explain_attach(int error, char **ret_problem)
 			      "no right to make a tap in a network namespace of our own: user namespaces are "
 			      "restricted here");
 	case -EBUSY:
-		return refuse(ret_problem, error, "the device " ROUTES_JAIL_DEVICE " exists already");
+		return refuse(ret_problem, error, "the device %s exists already", name);
 	case -ENODEV:
 	case -EBADFD:
 	case -ENOTTY:
 		return refuse(ret_problem, -ENODEV, TUN_PATH " is not the tun driver's device");
 	default:
-		return refuse(ret_problem, error, "cannot make the tap " ROUTES_JAIL_DEVICE ": %s",
-			      strerror(-error));
+		return refuse(ret_problem, error, "cannot make the device %s: %s", name, strerror(-error));
 	}
 }
 
-int tap_open(int *ret_fd, char **ret_problem)
+int tun_make(const char *name, int kind, int *ret_fd, char **ret_problem)
 {
 	/* TUN_EXCL: never attach to a device that somebody else made under our name. */
-	struct ifreq request = { .ifr_flags = (short)(IFF_TAP | IFF_NO_PI | IFF_TUN_EXCL) };
+	struct ifreq request = { .ifr_flags = (short)(kind | IFF_NO_PI | IFF_TUN_EXCL) };
 	_cleanup_close_ int fd = open(TUN_PATH, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
 		return explain_open(-errno, ret_problem);
-	memcpy(request.ifr_name, ROUTES_JAIL_DEVICE, sizeof(ROUTES_JAIL_DEVICE));
+	assert(strlen(name) < sizeof(request.ifr_name));
+	memcpy(request.ifr_name, name, strlen(name) + 1);
 	if (ioctl(fd, TUNSETIFF, &request) < 0)
-		return explain_attach(-errno, ret_problem);
+		return explain_attach(name, -errno, ret_problem);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int tap_open(int *ret_fd, char **ret_problem)
+{
+	_cleanup_close_ int fd = FD_NONE;
+	int r;
+
+	r = tun_make(ROUTES_JAIL_DEVICE, IFF_TAP, &fd, ret_problem);
+	if (r < 0)
+		return r;
 	if (ioctl(fd, TUNSETPERSIST, 1) < 0)
 		return refuse(ret_problem, -errno,
 			      "cannot make the tap " ROUTES_JAIL_DEVICE " persistent: %s", strerror(errno));

@@ -12,5 +12,7 @@
  * to make a device), -ENODEV (kernel without tun), -EBUSY (the name is taken).
  */
 int tap_open(int *ret_fd, char **ret_problem);
+/* A new device of this name, without extra headers; kind: IFF_TAP or IFF_TUN. Return: as above. */
+int tun_make(const char *name, int kind, int *ret_fd, char **ret_problem);
 
 int tap_step_filter(Denial *denial, char **ret_problem);

@@ -79,6 +79,21 @@ const HostPrefix *routes_denied_range(size_t index, const char **ret_reason)
 	return &denied[index].prefix;
 }
 
+const RouteRow *routes_find(const RouteTable *table, uint32_t address)
+{
+	const RouteRow *best = NULL;
+
+	for (size_t i = 0; i < table->n_rows; i++) {
+		const RouteRow *row = &table->rows[i];
+
+		if (prefix_holds(row_prefix(row), (HostPrefix){ address, 32 }) &&
+		    (!best || row->length > best->length ||
+		     (row->length == best->length && row->verdict != ROUTE_DENY)))
+			best = row;
+	}
+	return best;
+}
+
 const char *route_verdict_to_string(RouteVerdict verdict)
 {
 	static const char *const names[ROUTE_VERDICT_MAX] = {
@@ -446,17 +461,20 @@ int routes_make_again(const HostNetwork *host, const Config *config, uint32_t fo
 
 RouteVerdict routes_verdict(const RouteTable *table, uint32_t address)
 {
-	const HostPrefix one = { address, 32 };
-	const RouteRow *best = NULL;
+	const RouteRow *row = routes_find(table, address);
 
-	for (size_t i = 0; i < table->n_rows; i++) {
-		const RouteRow *row = &table->rows[i];
+	return row ? row->verdict : ROUTE_DENY;
+}
 
-		if (!prefix_holds(row_prefix(row), one))
-			continue;
-		if (!best || row->length > best->length ||
-		    (row->length == best->length && row->verdict != ROUTE_DENY))
-			best = row;
-	}
-	return best ? best->verdict : ROUTE_DENY;
+bool routes_is_explained(const RouteTable *table, size_t index)
+{
+	const RouteRow *row = &table->rows[index];
+
+	if (row->verdict != ROUTE_DENY)
+		return false;
+	for (size_t i = 0; i < table->n_rows; i++)
+		if (table->rows[i].verdict != ROUTE_DENY &&
+		    prefix_equal(row_prefix(&table->rows[i]), row_prefix(row)))
+			return false;
+	return true;
 }

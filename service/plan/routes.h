@@ -15,6 +15,7 @@
 #define ROUTES_DENY_METRIC 4096u
 #define ROUTES_MAX 1024u
 #define ROUTES_JAIL_DEVICE "jail0"
+#define ROUTES_LEDGER_DEVICE "deny0"
 #define ROUTES_FAR_END_MAC                         \
 	{                                          \
 		0x02, 0x00, 0x00, 0x00, 0x00, 0x01 \
@@ -82,6 +83,13 @@ int routes_make_again(const HostNetwork *host, const Config *config, uint32_t fo
 
 /* What the table says of one address: of the rows that hold it the narrowest, an opening before a denial. */
 RouteVerdict routes_verdict(const RouteTable *table, uint32_t address);
+/* The row that says so, or NULL. */
+const RouteRow *routes_find(const RouteTable *table, uint32_t address);
+/*
+ * Has this row a route to the ledger, where there is one? Each denial has, but for one whose prefix an
+ * opening has too, which stands in that place.
+ */
+bool routes_is_explained(const RouteTable *table, size_t index);
 
 /* The denials that hold on every host, for tests and the battery. index from 0; NULL at the end. */
 const HostPrefix *routes_denied_range(size_t index, const char **ret_reason);

@@ -137,10 +137,14 @@ static _noreturn_ void inside_run(const HolderOptions *options, int channel_fd, 
 	if (r < 0)
 		channel_fail(&m, r, problem);
 	else if (options->jailed) {
-		int out[] = { sockets.route_fd, sockets.watch_fd, sockets.diag_fd, sockets.tap_fd };
+		int out[] = { sockets.route_fd, sockets.watch_fd, sockets.diag_fd, sockets.tap_fd,
+			      sockets.ledger_fd };
 
-		m.n_fds = ELEMENTSOF(out);
+		/* Last, since it may be missing; the text says why. */
+		m.n_fds = ELEMENTSOF(out) - (sockets.ledger_fd < 0);
 		m.number = sockets.ipv6_off;
+		if (problem)
+			channel_fail(&m, 0, problem);
 		memcpy(fds, out, sizeof(out));
 	}
 	if (channel_send(channel_fd, &m, fds) < 0 || r < 0)
@@ -233,7 +237,7 @@ int holder_start(Holder *holder, const HolderOptions *options, JailSockets *ret_
 			      strerror(-r));
 	if (m.result < 0)
 		return refuse(ret_problem, m.result, "%s", m.text);
-	if (m.kind != CHANNEL_OPEN || m.n_fds != (options->jailed ? 4u : 0u)) {
+	if (m.kind != CHANNEL_OPEN || (options->jailed ? m.n_fds < 4 || m.n_fds > 5 : m.n_fds != 0)) {
 		for (size_t i = 0; i < CHANNEL_FDS_MAX; i++)
 			close_fdp(&fds[i]);
 		return refuse(ret_problem, -EBADMSG, "the holder of the namespaces answered out of order");
@@ -243,7 +247,10 @@ int holder_start(Holder *holder, const HolderOptions *options, JailSockets *ret_
 					      .watch_fd = fds[1],
 					      .diag_fd = fds[2],
 					      .tap_fd = fds[3],
+					      .ledger_fd = fds[4],
 					      .ipv6_off = m.number != 0 };
+	if (options->jailed && fds[4] < 0)
+		(void)refuse(ret_problem, 0, "%s", m.text);
 	*holder = new;
 	new = HOLDER_INIT;
 	return 0;

@@ -37,7 +37,8 @@ typedef struct HolderOptions {
 /*
  * Fork, make the namespaces and map uid and gid to themselves. When jailed, *ret_sockets receives what
  * jail_sockets_open() made in there. Return: 0, or a negative errno with *ret_problem, which tells apart why
- * user namespaces are forbidden; nothing is left then.
+ * user namespaces are forbidden; nothing is left then. Without a ledger it is 0, with *ret_problem saying
+ * why.
  */
 int holder_start(Holder *holder, const HolderOptions *options, JailSockets *ret_sockets, char **ret_problem);
 /* Kill, reap, close. */

@@ -39,7 +39,8 @@ struct LinkServer {
 	Packet answers[LINK_WAITING_MAX];
 	size_t n_answers;
 	bool denied_due;
-	Packet denied; /* made, and not yet taken by the socket */
+	uint64_t total_denied; /* for the last word */
+	Packet denied;         /* made, and not yet taken by the socket */
 };
 
 static void packet_done(Packet *packet)
@@ -81,6 +82,7 @@ static int link_send_last(LinkServer *server)
 	if (server->last == WORD_EXITED)
 		return link_send(server, &(LinkMessage){ .kind = LINK_EXITED,
 							 .exit_status = server->status.exit_status,
+							 .denied = server->total_denied,
 							 .text = server->text });
 	return link_send(server,
 			 &(LinkMessage){ .kind = LINK_FAILED, .error = server->error, .text = server->text });
@@ -391,12 +393,13 @@ int link_server_failed(LinkServer *server, const char *error, const char *text)
 	return 0;
 }
 
-int link_server_exited(LinkServer *server, int status, const char *why)
+int link_server_exited(LinkServer *server, int status, const char *why, uint64_t denied)
 {
 	server->text = why ? link_text(why) : NULL;
 	if (why && !server->text)
 		return -ENOMEM;
 	server->status.exit_status = status;
+	server->total_denied = denied;
 	server->last = WORD_EXITED;
 	server->last_due = true;
 	link_flush(server);

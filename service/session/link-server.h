@@ -64,8 +64,11 @@ void link_server_denied(LinkServer *server);
 void link_server_started(LinkServer *server);
 /* The last word, one of the two, told once: the launch failed (error: a CS_ERROR_ name), or all is over. */
 int link_server_failed(LinkServer *server, const char *error, const char *text);
-/* why: what made the session end the agent, or NULL. Return: 0 or -ENOMEM. */
-int link_server_exited(LinkServer *server, int status, const char *why);
+/*
+ * why: what made the session end the agent, or NULL. denied: how many attempts there were. Return: 0 or
+ * -ENOMEM.
+ */
+int link_server_exited(LinkServer *server, int status, const char *why, uint64_t denied);
 
 /* A copy of text that the link takes: cut at LINK_TEXT_MAX. NULL without memory. */
 char *link_text(const char *text);

@@ -57,6 +57,7 @@ void network_done(Network *network)
 	jail_sockets_close(&network->sockets);
 	route_table_done(&network->routes);
 	host_network_done(&network->host);
+	free(network->ledger_problem);
 	*network = NETWORK_INIT;
 }
 

@@ -20,6 +20,7 @@ typedef struct Network {
 	JailSockets sockets;
 	Denial denial;
 	bool denial_open;
+	char *ledger_problem; /* why there is no ledger, or NULL */
 } Network;
 
 #define NETWORK_INIT ((Network){ .sockets = JAIL_SOCKETS_INIT })

@@ -271,6 +271,17 @@ static int find_programs(Session *session, char **ret_problem)
 	return r;
 }
 
+static int start_ledger(Session *session, const char **ret_error, char **ret_problem)
+{
+	int r;
+
+	if (!session->network.jailed)
+		return 0;
+	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
+	r = ledger_new(session->event, &session->network, session_denied, session, &session->ledger);
+	return r < 0 ? refuse(ret_problem, r, "what is denied cannot be watched: %s", strerror(-r)) : 0;
+}
+
 static int start_holder(Session *session, char **ret_problem)
 {
 	int r;
@@ -284,7 +295,10 @@ static int start_holder(Session *session, char **ret_problem)
 					   .arguments = jail_exec_arguments(),
 					   .descriptors = session->descriptors },
 			 &session->network.sockets, ret_problem);
-	return r < 0 ? r : session_watch_holder(session);
+	if (r < 0)
+		return r;
+	session->network.ledger_problem = TAKE_PTR(*ret_problem);
+	return session_watch_holder(session);
 }
 
 static void start_git(Session *session)
@@ -348,6 +362,8 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 		r = start_holder(session, ret_problem);
 	if (r == 0)
 		r = network_lock(&session->network, &session->holder, ret_error, ret_problem);
+	if (r == 0)
+		r = start_ledger(session, ret_error, ret_problem);
 	if (r < 0)
 		return r;
 
@@ -402,6 +418,7 @@ static void session_forget_start(Session *session)
 	session->tail_source = sd_event_source_disable_unref(session->tail_source);
 	session->query = git_query_free(session->query);
 	session->wire = wire_free(session->wire);
+	session->ledger = ledger_free(session->ledger);
 	holder_done(&session->holder);
 	session->reports = reports_free(session->reports);
 	tail_done(&session->tail);

@@ -6,6 +6,7 @@
 
 #include "service/plan/mounts.h"
 #include "service/session/holder.h"
+#include "service/session/ledger.h"
 #include "service/session/lifeline.h"
 #include "service/session/link-server.h"
 #include "service/session/mask-watch.h"
@@ -60,6 +61,7 @@ struct Session {
 	Reach *reach; /* since the network is closed */
 	Holder holder;
 	Wire *wire;
+	Ledger *ledger; /* NULL where there is none */
 	GitQuery *query;
 	Preparation preparation;
 	Plan plan;
@@ -106,6 +108,8 @@ void session_hang_up(Session *session, uint64_t grace_usec);
  * only while the agent has not run.
  */
 void session_begin_again(Session *session);
+/* Attempts were denied that the service does not know. userdata: the session. */
+void session_denied(void *userdata);
 /* Tell the service what the state is now. */
 void session_tell(Session *session);
 void session_warn(Session *session, char *const *warnings);

@@ -69,6 +69,7 @@ void session_say(Session *session)
 	holder_done(&session->holder);
 	session->reports = reports_free(session->reports);
 	session->leader_fd = close_fd(session->leader_fd);
+	ledger_stop(session->ledger);
 	network_done(&session->network);
 	preparation_release(&session->preparation);
 	if (session->planned)
@@ -90,7 +91,8 @@ void session_say(Session *session)
 	if (session->problem) {
 		if (link_server_failed(session->link, session->error, session->problem) < 0)
 			(void)sd_event_exit(session->event, 1);
-	} else if (link_server_exited(session->link, session->status, session->why) < 0) {
+	} else if (link_server_exited(session->link, session->status, session->why,
+				      ledger_total(session->ledger)) < 0) {
 		(void)sd_event_exit(session->event, 1);
 	}
 	session_leave_if_done(session);
@@ -266,6 +268,7 @@ static void on_executed(Session *session, pid_t leader)
 		return;
 	}
 	enter_masks(session, leader);
+	ledger_enter(session->ledger, leader);
 	session->leader = leader;
 	session->phase = PHASE_RUNNING;
 	/* A copy that stays open here would keep pipes from ending and the PTY from hanging up. */
@@ -431,6 +434,7 @@ static int on_link_table(void *userdata, LinkTable table, LinkRow **ret_rows, ui
 	return tables_make(&(TablesSource){ .plan = session->planned ? &session->plan : NULL,
 					    .network = &session->network,
 					    .reach = session->reach,
+					    .ledger = session->ledger,
 					    .warnings = session->warnings,
 					    .offline = session->offline,
 					    .root = session->request.uid == 0,
@@ -479,7 +483,16 @@ static void on_lifeline_gone(void *userdata)
 
 static int on_link_denied(void *userdata, LinkRow **ret_rows, uint32_t *ret_n)
 {
-	return 0;
+	const Session *session = userdata;
+
+	return ledger_news(session->ledger, ret_rows, ret_n);
+}
+
+void session_denied(void *userdata)
+{
+	const Session *session = userdata;
+
+	link_server_denied(session->link);
 }
 
 static int session_init(Session *session, int listen_fd, int lifeline_fd)
@@ -550,6 +563,7 @@ Session *session_free(Session *session)
 		(void)sd_event_source_disable_unref(session->signals[i]);
 	(void)git_query_free(session->query);
 	(void)wire_free(session->wire);
+	(void)ledger_free(session->ledger);
 	if (session->leader_fd >= 0)
 		(void)program_signal(session->leader_fd, SIGKILL);
 	holder_done(&session->holder);

@@ -76,6 +76,12 @@ static void make_posture(Rows *rows, const TablesSource *source)
 		add_posture(rows, "wire", source->offline ? "offline" : "pasta",
 			    source->offline ? "no path for packets now; it comes back by itself"
 					    : "IPv4 through sockets of this user");
+	if (network->jailed && network->ledger_problem)
+		add_posture(rows, "ledger", "none", network->ledger_problem);
+	else if (network->jailed)
+		add_posture(
+			rows, "ledger", "on",
+			"what is denied is noted and refused at once; without it the prohibit routes answer");
 	if (network->jailed && network->sockets.ipv6_off)
 		add_posture(rows, "ipv6", "off", "disable_ipv6 is set in the namespace");
 	else if (network->jailed)
@@ -209,13 +215,14 @@ int tables_make(const TablesSource *source, LinkTable table, LinkRow **ret_rows,
 				 (const char *const[]){ source->plan->variables[i].name,
 							source->plan->variables[i].origin });
 		break;
+	case LINK_TABLE_DENIED:
+		return ledger_rows(source->ledger, ret_rows, ret_n);
 	case LINK_TABLE_ALLOWED:
 		rows.error = source->reach ? rows.error : -EINPROGRESS;
 		if (source->reach)
 			make_allowed(&rows, reach_allowances(source->reach));
 		break;
 	case LINK_TABLE_PORTS:
-	case LINK_TABLE_DENIED:
 		break;
 	case LINK_TABLE_MAX:
 	default:

@@ -6,6 +6,7 @@
 #include "dbus/base.h"
 #include "service/link/link.h"
 #include "service/plan/mounts.h"
+#include "service/session/ledger.h"
 #include "service/session/network.h"
 #include "service/session/reach.h"
 
@@ -13,6 +14,7 @@ typedef struct TablesSource {
 	const Plan *plan; /* NULL before there is one */
 	const Network *network;
 	const Reach *reach; /* NULL before there is one */
+	Ledger *ledger;     /* may be NULL */
 	char *const *warnings;
 	bool offline;
 	bool root;     /* the caller is root */

@@ -218,7 +218,8 @@ def files_handed_in_are_rows(lab):
 
 
 def routes_inside(leader, *words):
-    """{destination: (type, device)} of `ip route`, read in the session's namespace."""
+    """{destination: (type, device)} of `ip route`, read in the session's namespace; "to the ledger" behind it for those
+    by deny0, of which each has a prohibit behind it."""
     done = subprocess.run(["/usr/bin/nsenter", "-t", str(leader), "-n", "/sbin/ip", "-4", "-N", "route", "show", *words],
                           capture_output=True, text=True, check=True)
     found = {}
@@ -227,7 +228,8 @@ def routes_inside(leader, *words):
         kind = fields.pop(0) if fields[0] in ("prohibit", "local", "broadcast", "unreachable", "blackhole", "6", "7", "8",
                                               "2", "3") else "unicast"
         destination = fields[0] if "/" in fields[0] or fields[0] == "default" else fields[0] + "/32"
-        found[destination] = (kind, fields[fields.index("dev") + 1] if "dev" in fields else "")
+        device = fields[fields.index("dev") + 1] if "dev" in fields else ""
+        found[destination + (" to the ledger" if device == "deny0" else "")] = (kind, device)
     return found
 
 
@@ -241,6 +243,8 @@ def routes_are_what_the_kernel_holds(lab):
             table, local = routes_inside(held.leader), routes_inside(held.leader, "table", "local")
         equal({row[4] for row in rows}, {"in force"}, f"{user}: {rows}")
         named = {"8": "prohibit", "2": "local", "3": "broadcast"}
+        # the far end's stands in the main table (denial-steps.c)
+        local["192.0.0.1/32"] = table.pop("192.0.0.1/32")
         wanted, own = {}, {}
         for destination, verdict, device, reason, _state in rows:
             holds(reason, f"{destination} without a reason")
@@ -249,7 +253,10 @@ def routes_are_what_the_kernel_holds(lab):
                 equal(verdict, "allow")
             else:
                 wanted[destination] = ("prohibit" if verdict == "deny" else "unicast", device)
-                equal(device, "" if verdict == "deny" else "jail0", destination)
+                if device == "deny0":
+                    wanted[destination] = ("prohibit", "")
+                    wanted[destination + " to the ledger"] = ("unicast", "deny0")
+                equal(device, "deny0" if verdict == "deny" else "jail0", destination)
         equal({d: (named.get(k, k), v) for d, (k, v) in table.items()}, wanted, str(user))
         local = {d: (named.get(k, k), v) for d, (k, v) in local.items()}
         # the kernel's own, which follow from the address of the loopback

@@ -195,6 +195,8 @@ static void try_start(Try *t, uint64_t start)
 		return;
 	}
 	(void)setsockopt(t->fd, SOL_SOCKET, SO_BROADCAST, &one, sizeof(one));
+	/* As resolvers do: a datagram that is not connected learns of its refusal by this alone (ip(7)). */
+	(void)setsockopt(t->fd, IPPROTO_IP, IP_RECVERR, &one, sizeof(one));
 	int error = try_trick(t);
 	if (error) {
 		try_end(t, start, "impossible", error);

@@ -56,14 +56,16 @@ def everything_else_is_refused(lab):
 
 @test(60, needs="bus")
 def refusals_come_at_once(lab):
-    """A plain connection to a denied address fails within a second with an error, it does not hang."""
+    """A plain connection to a denied address fails within a quarter of a second with an error, it does not hang."""
     for user in BOTH:
         rows = reach(lab, network.DENIED, "quick", inside(lab, user), limit=3000)
         for row in rows:
             if row[1] == "plain" and row[0] == "tcp":
-                holds(row[4].startswith("refused:") and int(row[5]) < 1000, f"{user}: {row}")
-            if row[1] == "plain" and row[0] == "udp" and row[3] not in (network.LOOPBACK, network.LOOPBACK_STUB):
-                holds(row[4].startswith("refused:") and int(row[5]) < 1000, f"{user}: {row}")
+                holds(row[4].startswith("refused:") and int(row[5]) < 250, f"{user}: {row}")
+            # the loopback is the jail's own; nobody answers a datagram to a group with an error (RFC 1122, 3.2.2)
+            if row[1] == "plain" and row[0] == "udp" and row[3] not in (
+                    network.LOOPBACK, network.LOOPBACK_STUB, network.MULTICAST, network.MULTICAST_SITE, network.BROADCAST):
+                holds(row[4].startswith("refused:") and int(row[5]) < 250, f"{user}: {row}")
 
 
 @test(60, needs="bus")

@@ -194,22 +194,32 @@ static void test_never_wider(void **state)
 	open_network(&closed);
 }
 
+/* By the ledger, where there is one. */
+static void assert_denied(const Closed *closed, uint32_t address)
+{
+	Route route;
+
+	assert_int_equal(route_lookup(closed->denial.netlink, address, &route), 0);
+	assert_int_equal(route.device, closed->denial.ledger_index);
+	assert_false(route.has_gateway);
+}
+
 static void test_table_follows(void **state)
 {
 	Closed closed;
 	Route route;
 
 	close_network(&closed, table_of("", 0));
-	assert_int_equal(route_lookup(closed.denial.netlink, 0x0a010203, &route), -EACCES);
+	assert_denied(&closed, 0x0a010203);
 	change(&closed, "allow-ip = 10.1.2.3", 0);
 	assert_int_equal(route_lookup(closed.denial.netlink, 0x0a010203, &route), 0);
 	assert_int_equal(route.gateway, ROUTES_FAR_END);
 	/* What the host has come to have is denied, the rest stays. */
 	change(&closed, "allow-ip = 10.1.2.3", 2);
-	assert_int_equal(route_lookup(closed.denial.netlink, 0x08080808, &route), -EACCES);
+	assert_denied(&closed, 0x08080808);
 	assert_int_equal(route_lookup(closed.denial.netlink, 0x0a010203, &route), 0);
 	change(&closed, "", 2);
-	assert_int_equal(route_lookup(closed.denial.netlink, 0x0a010203, &route), -EACCES);
+	assert_denied(&closed, 0x0a010203);
 	change(&closed, "", 0);
 	assert_int_equal(route_lookup(closed.denial.netlink, 0x08080808, &route), 0);
 	open_network(&closed);
@@ -223,9 +233,14 @@ static void test_equal_prefix(void **state)
 
 	close_network(&closed, table_of("allow-ip = 192.168.0.0/16\nallow-ip = 168.63.129.16", 0));
 	assert_int_equal(route_lookup(closed.denial.netlink, 0xc0a80101, &route), 0);
+	assert_int_equal(route.device, closed.denial.jail_index);
 	change(&closed, "", 0);
-	assert_int_equal(route_lookup(closed.denial.netlink, 0xc0a80101, &route), -EACCES);
-	assert_int_equal(route_lookup(closed.denial.netlink, 0xa83f8110, &route), -EACCES);
+	assert_denied(&closed, 0xc0a80101);
+	assert_denied(&closed, 0xa83f8110);
+	change(&closed, "allow-ip = 192.168.0.0/16", 0);
+	assert_int_equal(route_lookup(closed.denial.netlink, 0xc0a80101, &route), 0);
+	assert_int_equal(route.device, closed.denial.jail_index);
+	assert_denied(&closed, 0xa83f8110);
 	open_network(&closed);
 }
 

@@ -6,6 +6,7 @@
  */
 
 #include "service/net/address.h"
+#include "service/net/ledger-device.h"
 #include "service/net/link.h"
 #include "service/net/neighbour.h"
 #include "service/net/route.h"
@@ -34,6 +35,7 @@ STEP(link_step_reverse_path, "reverse-path")
 STEP(link_step_jail, "device")
 STEP(neighbour_step, "neighbour")
 STEP(route_step_prohibits, "prohibits")
+STEP(ledger_step, "ledger")
 STEP(route_step_forwarder, "forwarder")
 STEP(route_step_allow_ip, "allow-ip")
 STEP(route_step_default, "default")
@@ -50,6 +52,7 @@ const DenialStep denial_steps[] = {
 	{ "far-end", without_route_step_far_end },
 	{ "neighbour", without_neighbour_step },
 	{ "prohibits", without_route_step_prohibits },
+	{ "ledger", without_ledger_step },
 	{ "forwarder", without_route_step_forwarder },
 	{ "allow-ip", without_route_step_allow_ip },
 	{ "default", without_route_step_default },

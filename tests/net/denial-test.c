@@ -79,6 +79,32 @@ static void happy(void)
 	jail_stop(&jail);
 }
 
+static int close_ledger(const Jail *jail, const char *text, char **ret_problem)
+{
+	return close(jail->sockets.ledger_fd) < 0 ? -errno : 0;
+}
+
+/* Where no tun can be had for it, the prohibits alone are what was meant. */
+static void test_without_ledger(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	Denial denial = { 0 };
+	Jail jail;
+
+	jail_routes_make(0);
+	if (jail_start(&jail, &problem) < 0)
+		fail_msg("%s", problem);
+	jail.sockets.ledger_fd = close_fd(jail.sockets.ledger_fd);
+	assert_int_equal(jail_run(&jail, close_ledger, NULL, &problem), 0);
+	if (denial_init(&denial, &jail.sockets, &jail_routes, &problem) < 0 ||
+	    denial_apply(&denial, &problem) < 0 || jail_run(&jail, jail_self_test, NULL, &problem) < 0 ||
+	    denial_read_back(&denial, &problem) < 0)
+		fail_msg("%s", problem);
+	assert_int_equal(denial.ledger_index, 0);
+	denial_done(&denial);
+	jail_stop(&jail);
+}
+
 static void test_happy(void **state)
 {
 	jail_routes_make(0);
@@ -512,17 +538,12 @@ static void test_wrong_sockets(void **state)
 static int run(const char *user)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_happy),
-		cmocka_unit_test(test_many_rows),
-		cmocka_unit_test(test_made_table),
-		cmocka_unit_test(test_wire),
-		cmocka_unit_test(test_device_gone),
-		cmocka_unit_test(test_forged_events),
-		cmocka_unit_test(test_routes_without_carrier),
-		cmocka_unit_test(test_lost_events),
-		cmocka_unit_test(test_soft_failure),
-		cmocka_unit_test(test_hard_failure),
-		cmocka_unit_test(test_unsound_tables),
+		cmocka_unit_test(test_happy),          cmocka_unit_test(test_many_rows),
+		cmocka_unit_test(test_without_ledger), cmocka_unit_test(test_made_table),
+		cmocka_unit_test(test_wire),           cmocka_unit_test(test_device_gone),
+		cmocka_unit_test(test_forged_events),  cmocka_unit_test(test_routes_without_carrier),
+		cmocka_unit_test(test_lost_events),    cmocka_unit_test(test_soft_failure),
+		cmocka_unit_test(test_hard_failure),   cmocka_unit_test(test_unsound_tables),
 		cmocka_unit_test(test_wrong_sockets),
 	};
 

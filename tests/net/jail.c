@@ -66,13 +66,14 @@ static int answer_send(int fd, int result, const char *problem, const JailSocket
 	struct iovec iov = { &answer, sizeof(answer) };
 	union {
 		struct cmsghdr header;
-		uint8_t bytes[CMSG_SPACE(4 * sizeof(int))];
+		uint8_t bytes[CMSG_SPACE(5 * sizeof(int))];
 	} control = { 0 };
 	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	snprintf(answer.problem, sizeof(answer.problem), "%s", problem ?: "");
 	if (sockets && result >= 0) {
-		int fds[4] = { sockets->route_fd, sockets->watch_fd, sockets->diag_fd, sockets->tap_fd };
+		int fds[5] = { sockets->route_fd, sockets->watch_fd, sockets->diag_fd, sockets->tap_fd,
+			       sockets->ledger_fd };
 
 		answer.ipv6_off = sockets->ipv6_off;
 		message.msg_control = &control;
@@ -93,7 +94,7 @@ static int answer_receive(int fd, JailSockets *ret_sockets, char **ret_problem)
 	struct iovec iov = { &answer, sizeof(answer) };
 	union {
 		struct cmsghdr header;
-		uint8_t bytes[CMSG_SPACE(4 * sizeof(int))];
+		uint8_t bytes[CMSG_SPACE(5 * sizeof(int))];
 	} control = { 0 };
 	struct msghdr message = {
 		.msg_iov = &iov,
@@ -108,10 +109,10 @@ static int answer_receive(int fd, JailSockets *ret_sockets, char **ret_problem)
 	if (recvmsg(fd, &message, MSG_CMSG_CLOEXEC) != sizeof(answer))
 		return -EPIPE;
 	if (ret_sockets && answer.result >= 0) {
-		int fds[4];
+		int fds[5];
 
 		memcpy(fds, CMSG_DATA(&control.header), sizeof(fds));
-		*ret_sockets = (JailSockets){ fds[0], fds[1], fds[2], fds[3], answer.ipv6_off };
+		*ret_sockets = (JailSockets){ fds[0], fds[1], fds[2], fds[3], fds[4], answer.ipv6_off };
 	}
 	if (answer.has_problem && ret_problem) {
 		free(*ret_problem);
@@ -257,7 +258,7 @@ void jail_routes_make(size_t extra)
 		{ 0x00000000, 8 },  { 0x7f000000, 8 },  { 0x0a000000, 8 },  { 0xac100000, 12 },
 		{ 0xc0a80000, 16 }, { 0x64400000, 10 }, { 0xa9fe0000, 16 }, { 0xa83f8110, 32 },
 		{ 0xc0000000, 24 }, { 0xc6120000, 15 }, { 0xe0000000, 4 },  { 0xf0000000, 4 },
-		{ 0x0808a000, 20 }, { 0x08080808, 32 },
+		{ 0x0808a000, 20 }, { 0x08080808, 32 }, { 0x0b0b0000, 16 },
 	};
 
 	jail_routes_done();
@@ -269,6 +270,7 @@ void jail_routes_make(size_t extra)
 	add_row(jail_routes.forwarder, 32, ROUTE_DNS, "forwarder");
 	add_row(0x0a010203, 32, ROUTE_ALLOW, "allowed address");
 	add_row(0x0a090000, 16, ROUTE_ALLOW, "allowed range");
+	add_row(0x0b0b0000, 16, ROUTE_ALLOW, "denied and allowed");
 	add_row(0, 0, ROUTE_INTERNET, "internet");
 }
 

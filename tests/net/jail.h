@@ -31,7 +31,8 @@ int jail_ip(const Jail *jail, const char *text, char **ret_problem);
 int jail_self_test(const Jail *jail, const char *text, char **ret_problem);
 extern RouteTable jail_routes;
 
-/* jail_routes: every static denied range, one of the host's, a forwarder, an allow-ip, the default; extra
+/* jail_routes: every static denied range, some of the host's, a forwarder, allow-ips, one of them equal to a
+ * denial, the default; extra
  * denials of /32. */
 void jail_routes_make(size_t extra);
 void jail_routes_done(void);

@@ -7,6 +7,7 @@
  */
 
 #include "service/net/address.h"
+#include "service/net/ledger-device.h"
 #include "service/net/link.h"
 #include "service/net/neighbour.h"
 #include "service/net/route.h"
@@ -28,6 +29,7 @@
 #include <cmocka.h>
 
 static bool with_filter;
+static const char *device; /* that the ways name */
 
 static int filter_or_not(Denial *denial, char **ret_problem)
 {
@@ -45,6 +47,7 @@ const DenialStep denial_steps[] = {
 	{ "far-end", route_step_far_end },
 	{ "neighbour", neighbour_step },
 	{ "prohibits", route_step_prohibits },
+	{ "ledger", ledger_step },
 	{ "forwarder", route_step_forwarder },
 	{ "allow-ip", route_step_allow_ip },
 	{ "default", route_step_default },
@@ -70,13 +73,13 @@ static const char *const ways[WAY_MAX] = {
 
 static void prepare(int fd, Way way)
 {
-	int index = (int)if_nametoindex("jail0"), on = 1;
+	int index = (int)if_nametoindex(device), on = 1;
 	uint32_t unicast = htonl((uint32_t)index);
 	struct ip_mreqn multicast = { .imr_ifindex = index };
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
 	if (way == WAY_DEVICE || way == WAY_DEVICE_NO_ROUTE)
-		(void)setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "jail0", 6);
+		(void)setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, 6);
 	if (way == WAY_DEVICE_NO_ROUTE)
 		(void)setsockopt(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on));
 	if (way == WAY_INDEX)
@@ -95,7 +98,7 @@ static void try(int fd, Way way, bool stream, const struct sockaddr_in *to)
 		uint8_t bytes[CMSG_SPACE(sizeof(struct in_pktinfo))];
 	} control = { 0 };
 	struct msghdr message = { (void *)to, sizeof(*to), &iov, 1, NULL, 0, 0 };
-	struct in_pktinfo info = { .ipi_ifindex = (int)if_nametoindex("jail0") };
+	struct in_pktinfo info = { .ipi_ifindex = (int)if_nametoindex(device) };
 
 	if (stream) {
 		(void)connect(fd, (const struct sockaddr *)to, sizeof(*to));
@@ -155,15 +158,17 @@ static unsigned count_frames(int tap_fd, uint32_t address, unsigned *ret_any)
 	return found;
 }
 
-/* JailFunction; text: "WAY STREAM ADDRESS". Return: 0 nothing, 1 some frame, 2 a packet to the address. */
+/* JailFunction; text: "LEDGER WAY STREAM ADDRESS". Return: 0 nothing, 1 some frame, 2 a packet to the
+ * address. */
 static int one_try(const Jail *jail, const char *text, char **ret_problem)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
-	unsigned way, stream, address, any = 0, found = 0;
+	unsigned way, stream, ledger, address, any = 0, found = 0;
 	_cleanup_close_ int fd = FD_NONE;
 
-	if (sscanf(text, "%u %u %u", &way, &stream, &address) != 3)
+	if (sscanf(text, "%u %u %u %u", &ledger, &way, &stream, &address) != 4)
 		return -EINVAL;
+	device = ledger ? "deny0" : "jail0";
 	to.sin_addr.s_addr = htonl(address);
 	fd = socket(AF_INET, (stream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	prepare(fd, way);
@@ -178,8 +183,10 @@ static const uint32_t destinations[] = {
 	0x7f000001, 0x0a000001, 0xac100001, 0xc0a80001, 0x64400001, 0xa9fea9fe, 0xa83f8110, 0xc0000001,
 	0xc0000009, 0xc6120001, 0xe0000001, 0xeffffffa, 0xf0000001, 0xffffffff, 0x08080808, 0x0808a001,
 };
+/* Open by jail0, and not by the ledger. */
+#define PUBLIC 0x09090909u
 
-static unsigned try_all(bool filter, unsigned packets[WAY_MAX][2])
+static unsigned try_all(bool filter, bool ledger, unsigned packets[WAY_MAX][2])
 {
 	_cleanup_free_ char *problem = NULL;
 	Denial denial = { 0 };
@@ -194,18 +201,24 @@ static unsigned try_all(bool filter, unsigned packets[WAY_MAX][2])
 		fail_msg("%s", problem);
 	for (unsigned way = 0; way < WAY_MAX; way++)
 		for (unsigned stream = 0; stream < 2; stream++)
-			for (size_t i = 0; i < ELEMENTSOF(destinations); i++) {
+			for (size_t i = 0; i < ELEMENTSOF(destinations) + ledger; i++) {
+				uint32_t to = i < ELEMENTSOF(destinations) ? destinations[i] : PUBLIC;
 				char text[64];
 				int r;
 
-				snprintf(text, sizeof(text), "%u %u %u", way, stream, destinations[i]);
+				if (to == PUBLIC && (way == WAY_PLAIN || way == WAY_MULTICAST))
+					continue;
+				/* Only for a datagram do these choose; a connection takes the route. */
+				if (to == PUBLIC && (way == WAY_PACKET_INFO || way == WAY_UNICAST) && stream)
+					continue;
+				snprintf(text, sizeof(text), "%u %u %u %u", ledger, way, stream, to);
 				r = jail_run(&jail, one_try, text, &problem);
 				assert_true(r >= 0);
 				packets[way][stream] += r == 2;
 				frames += r > 0;
 				if (r > 0 && filter)
 					print_error("%s, %s: 0x%08x\n", ways[way], stream ? "TCP" : "UDP",
-						    destinations[i]);
+						    to);
 			}
 	/* What such tries leave in the neighbour table is the kernel's own doing, and no reason to end a
 	 * session. */
@@ -220,7 +233,7 @@ static void test_without_filter(void **state)
 {
 	unsigned packets[WAY_MAX][2] = { 0 };
 
-	assert_true(try_all(false, packets) > 0);
+	assert_true(try_all(false, false, packets) > 0);
 	for (unsigned way = 0; way < WAY_MAX; way++)
 		print_message("%-18s reached %2u of %zu denied destinations by UDP, %2u by TCP\n", ways[way],
 			      packets[way][0], ELEMENTSOF(destinations), packets[way][1]);
@@ -237,7 +250,63 @@ static void test_with_filter(void **state)
 {
 	unsigned packets[WAY_MAX][2] = { 0 };
 
-	assert_int_equal(try_all(true, packets), 0);
+	assert_int_equal(try_all(true, false, packets), 0);
+}
+
+static int close_ledger(const Jail *jail, const char *text, char **ret_problem)
+{
+	return close(jail->sockets.ledger_fd) < 0 ? -errno : 0;
+}
+
+/* The prohibit answers in the ledger's stead. */
+static int is_refused(const Jail *jail, const char *text, char **ret_problem)
+{
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
+
+	for (size_t i = 1; i < ELEMENTSOF(destinations); i++) {
+		/* The far end's address is the jail's own. */
+		if (destinations[i] == 0xc0000001)
+			continue;
+		to.sin_addr.s_addr = htonl(destinations[i]);
+		if (if_nametoindex("deny0") != 0 ||
+		    sendto(fd, "x", 1, MSG_NOSIGNAL, (const struct sockaddr *)&to, sizeof(to)) >= 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* By the ledger's device nothing comes to the tap, wherever it is to go, and filter or not. */
+static void test_by_ledger(void **state)
+{
+	unsigned packets[WAY_MAX][2] = { 0 };
+
+	assert_int_equal(try_all(true, true, packets), 0);
+	assert_int_equal(try_all(false, true, packets), 0);
+}
+
+/* What a killed session leaves: deny0 is gone with its descriptors, its routes with it. */
+static void test_without_reader(void **state)
+{
+	_cleanup_free_ char *problem = NULL;
+	Denial denial = { 0 };
+	Jail jail;
+
+	with_filter = true;
+	jail_routes_make(0);
+	if (jail_start(&jail, &problem) < 0 ||
+	    denial_init(&denial, &jail.sockets, &jail_routes, &problem) < 0 ||
+	    denial_apply(&denial, &problem) < 0)
+		fail_msg("%s", problem);
+	assert_int_equal(jail_run(&jail, close_ledger, NULL, &problem), 0);
+	jail.sockets.ledger_fd = close_fd(jail.sockets.ledger_fd);
+	assert_int_equal(jail_run(&jail, is_refused, NULL, &problem), 0);
+	if (jail_run(&jail, jail_self_test, NULL, &problem) < 0)
+		fail_msg("%s", problem);
+	assert_int_equal(denial_read_back(&denial, &problem), -EREMCHG);
+	assert_non_null(strstr(problem, "deny0"));
+	denial_done(&denial);
+	jail_stop(&jail);
 }
 
 static int run(const char *user)
@@ -245,6 +314,8 @@ static int run(const char *user)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without_filter),
 		cmocka_unit_test(test_with_filter),
+		cmocka_unit_test(test_by_ledger),
+		cmocka_unit_test(test_without_reader),
 	};
 
 	return cmocka_run_group_tests_name(user, tests, NULL, NULL);

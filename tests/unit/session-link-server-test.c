@@ -219,9 +219,10 @@ static void a_newer_service_replaces_an_older_one(void **state)
 	new = connect_to(fixture);
 	expect_end(fixture, old);
 	(void)expect(fixture, new, LINK_HELLO);
-	assert_int_equal(link_server_exited(fixture->server, 7 << 8, NULL), 0);
+	assert_int_equal(link_server_exited(fixture->server, 7 << 8, NULL, 42), 0);
 	m = expect(fixture, new, LINK_EXITED);
 	assert_int_equal(m.exit_status, 7 << 8);
+	assert_int_equal(m.denied, 42);
 	link_message_done(&m);
 	assert_int_equal(fixture->delivered, 1);
 }
