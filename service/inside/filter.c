@@ -24,8 +24,11 @@
  * The same border shuts out x32, which nothing uses, and whose numbers some kernels also take without their
  * bit;
  *   - root's sessions get no user namespace: an overlay mounted in one copies set-id files up without any
- * call that carries a mode. clone3(2) keeps its flags in memory: ENOSYS there, and libc falls back to
- * clone(2);
+ * call that carries a mode;
+ *   - a mount namespace is a copy of the one that its maker is in: what the session put below the jail's
+ * root (service/session/anchors.h) holds in copies alone. The flags of Linux 7 that make an empty one, or one
+ * of a single mount: EINVAL, as an older kernel answers. clone3(2) keeps its flags in memory: ENOSYS, and
+ * libc falls back to clone(2);
  *   - sockets of the families that the network namespace holds, and of no other: AF_VSOCK, for one, reaches
  * the hypervisor from any namespace. socketcall(2), the 32-bit x86 way, keeps the family in memory: ENOSYS;
  *   - no key management: the person's keyrings (keyrings(7)) are found by uid, which no namespace here
@@ -42,6 +45,7 @@
  */
 
 #define NUMBER_FCHMODAT2 452u
+#define NUMBER_OPEN_TREE_ATTR 467u
 /* The newest call whose arguments are known to set no mode: file_setattr(2), Linux 6.17. */
 #define NUMBER_NEWEST 469u
 /* The private calls of 32-bit ARM, from __ARM_NR_BASE (asm/unistd.h) on. */
@@ -52,6 +56,11 @@
 
 /* The same on every architecture that we filter; libc's O_TMPFILE contains O_DIRECTORY, which moves. */
 #define FLAG_TMPFILE 020000000u
+
+/* include/uapi/linux/mount.h and sched.h of Linux 7.1; the headers that we build with are older. */
+#define FLAG_OPEN_TREE_NAMESPACE 0x2u
+#define FLAG_FSMOUNT_NAMESPACE 0x2u
+#define FLAG_UNSHARE_EMPTY_MNTNS 0x00100000u
 
 #ifndef TIOCLINUX
 #define TIOCLINUX 0x541C
@@ -82,7 +91,7 @@ static const ModeRule MODE_RULES[] = {
 static const int ABSENT_CALLS[] = { SCMP_SYS(openat2),        SCMP_SYS(io_uring_setup),
 				    SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register),
 				    SCMP_SYS(add_key),        SCMP_SYS(request_key),
-				    SCMP_SYS(keyctl) };
+				    SCMP_SYS(keyctl),         SCMP_SYS(clone3) };
 
 /* Names, IPv4, IPv6 (which is off, and is refused as natively without it) and netlink, which libc itself
  * uses. */
@@ -172,16 +181,31 @@ static int add_namespace_rules(scmp_filter_ctx context)
 		int call;
 		unsigned flags_argument;
 	} rules[] = { { SCMP_SYS(clone), 0 }, { SCMP_SYS(unshare), 0 }, { SCMP_SYS(setns), 1 } };
-	int r;
+	int r = 0;
 
-	for (size_t i = 0; i < ELEMENTSOF(rules); i++) {
+	for (size_t i = 0; r == 0 && i < ELEMENTSOF(rules); i++)
 		r = seccomp_rule_add(
 			context, SCMP_ACT_ERRNO(EPERM), rules[i].call, 1,
 			SCMP_CMP(rules[i].flags_argument, SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
-		if (r < 0)
-			return r;
-	}
-	return seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+	return r;
+}
+
+/* Mount namespaces that are no copies. */
+static int add_copy_rules(scmp_filter_ctx context)
+{
+	static const struct {
+		int call;
+		unsigned argument, flag;
+	} rules[] = { { SCMP_SYS(unshare), 0, FLAG_UNSHARE_EMPTY_MNTNS },
+		      { SCMP_SYS(open_tree), 2, FLAG_OPEN_TREE_NAMESPACE },
+		      { SCMP_SYS(fsmount), 1, FLAG_FSMOUNT_NAMESPACE } };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ELEMENTSOF(rules); i++)
+		r = seccomp_rule_add(
+			context, SCMP_ACT_ERRNO(EINVAL), rules[i].call, 1,
+			SCMP_CMP(rules[i].argument, SCMP_CMP_MASKED_EQ, rules[i].flag, rules[i].flag));
+	return r;
 }
 
 static int load_named(bool forbid_namespaces)
@@ -227,6 +251,9 @@ static int load_named(bool forbid_namespaces)
 	r = add_family_rules(context);
 	if (r < 0)
 		return r;
+	r = add_copy_rules(context);
+	if (r < 0)
+		return r;
 	if (forbid_namespaces) {
 		r = add_namespace_rules(context);
 		if (r < 0)
@@ -247,17 +274,21 @@ static int load_numbered(void)
 {
 	struct sock_filter program[] = {
 		/* 0 */ LOAD(nr),
-		/* 1 */ JUMP(BPF_JEQ, NUMBER_FCHMODAT2, 5, 0), /* to 7 */
-		/* 2 */ JUMP(BPF_JGT, NUMBER_NEWEST, 0, 3),    /* to 6 */
-		/* 3 */ JUMP(BPF_JEQ, NUMBER_NONE, 2, 0),      /* to 6 */
-		/* 4 */ JUMP(BPF_JGT, NUMBER_ARM_LAST, 5, 0),  /* to 10 */
-		/* 5 */ JUMP(BPF_JGE, NUMBER_ARM_FIRST, 0, 4), /* to 10 */
-		/* 6 */ ANSWER(SECCOMP_RET_ALLOW),
-		/* 7 */ LOAD(args[2]),
-		/* 8 */ JUMP(BPF_JSET, S_ISUID | S_ISGID, 0, 2), /* to 11 */
-		/* 9 */ ANSWER(SECCOMP_RET_ERRNO | EPERM),
-		/* 10 */ ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
-		/* 11 */ ANSWER(SECCOMP_RET_ALLOW),
+		/* 1 */ JUMP(BPF_JEQ, NUMBER_FCHMODAT2, 6, 0),      /* to 8 */
+		/* 2 */ JUMP(BPF_JEQ, NUMBER_OPEN_TREE_ATTR, 8, 0), /* to 11 */
+		/* 3 */ JUMP(BPF_JGT, NUMBER_NEWEST, 0, 3),         /* to 7 */
+		/* 4 */ JUMP(BPF_JEQ, NUMBER_NONE, 2, 0),           /* to 7 */
+		/* 5 */ JUMP(BPF_JGT, NUMBER_ARM_LAST, 7, 0),       /* to 13 */
+		/* 6 */ JUMP(BPF_JGE, NUMBER_ARM_FIRST, 0, 6),      /* to 13 */
+		/* 7 */ ANSWER(SECCOMP_RET_ALLOW),
+		/* 8 */ LOAD(args[2]),
+		/* 9 */ JUMP(BPF_JSET, S_ISUID | S_ISGID, 0, 4), /* to 14 */
+		/* 10 */ ANSWER(SECCOMP_RET_ERRNO | EPERM),
+		/* 11 */ LOAD(args[2]),
+		/* 12 */ JUMP(BPF_JSET, FLAG_OPEN_TREE_NAMESPACE, 2, 1), /* to 15, or to 14 */
+		/* 13 */ ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
+		/* 14 */ ANSWER(SECCOMP_RET_ALLOW),
+		/* 15 */ ANSWER(SECCOMP_RET_ERRNO | EINVAL),
 	};
 	const struct sock_fprog filter = { .len = ELEMENTSOF(program), .filter = program };
 

@@ -255,6 +255,27 @@ const Entry *plan_covering(const Plan *plan, const char *path)
 	return NULL;
 }
 
+const Entry *plan_under(const Plan *plan, const Entry *entry)
+{
+	const char *slash = strrchr(entry->destination, '/');
+	const Entry *under = NULL;
+
+	if (!slash || slash[1] == 0 || plan_covering(plan, entry->destination) != entry)
+		return NULL;
+	/* The last one before it at or above its directory. A later one would cover entry as well. */
+	for (size_t i = 0; &plan->entries[i] != entry; i++) {
+		const Entry *other = &plan->entries[i];
+
+		if (other->kind != ENTRY_DESCRIPTOR && other->kind != ENTRY_DIRECTORY &&
+		    other->kind != ENTRY_LINK && !streq(other->destination, entry->destination) &&
+		    path_is_within(entry->destination, other->destination))
+			under = other;
+	}
+	return under && under->kind == ENTRY_BIND && under->mode != ENTRY_MASKED && under->source_fd >= 0
+		       ? under
+		       : NULL;
+}
+
 bool plan_hides(const Plan *plan, const char *path)
 {
 	const Entry *entry = plan_covering(plan, path);

@@ -38,5 +38,10 @@ const PlanVariable *plan_variable(const Plan *plan, const char *name);
 /* The entry that decides what is seen at path: the last one at or above it. Return: NULL before "/" is there.
  */
 const Entry *plan_covering(const Plan *plan, const char *path);
+/*
+ * The read-write or read-only bind that would show the host's at the place of entry, were it not there.
+ * Return: NULL where nothing of the host's would be seen, or entry itself is not.
+ */
+const Entry *plan_under(const Plan *plan, const Entry *entry);
 /* Is what the host has at path out of sight, as far as the plan goes by now? */
 bool plan_hides(const Plan *plan, const char *path);

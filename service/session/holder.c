@@ -9,10 +9,13 @@
 #include <sys/wait.h>
 
 #include "service/net/self-test.h"
+#include "service/session/anchors.h"
 #include "service/session/channel.h"
 #include "service/session/program.h"
+#include "service/session/sealed.h"
 #include "service/session/user-namespace.h"
 
+#define ANCHORS_BYTES_MAX (2u << 20) /* far above what a plan of PLAN_MOUNTS_MAX entries can say */
 #define DESCRIPTORS_NEEDED (2 * HOLDER_PLACE_MAX)
 
 /* ---- inside the fork ---- */
@@ -94,11 +97,32 @@ static void inside_place(Inside *inside, ChannelMessage *m, int fds[static CHANN
 	}
 }
 
+/* What fails here ends the holder as it would bwrap, whose work this is a part of: with its last words. */
+static void inside_anchor(Inside *inside)
+{
+	_cleanup_free_ char *problem = NULL;
+	_cleanup_free_ uint8_t *text = NULL;
+	size_t size;
+	int r;
+
+	if (inside->fds[HOLDER_PLACE_ANCHORS] < 0)
+		return;
+	r = sealed_read(inside->fds[HOLDER_PLACE_ANCHORS], ANCHORS_BYTES_MAX, &text, &size);
+	if (r == 0)
+		r = anchors_make((const char *)text, size, inside->fds, ELEMENTSOF(inside->fds), &problem);
+	if (r < 0) {
+		(void)dprintf(inside->fds[STDERR_FILENO], "%s\n", problem ?: strerror(-r));
+		_exit(1);
+	}
+	close_fdp(&inside->fds[HOLDER_PLACE_ANCHORS]);
+}
+
 static void inside_execute(Inside *inside, ChannelMessage *m)
 {
 	char *const environment[] = { NULL };
 	_cleanup_close_ int null_fd = program_open_null();
 
+	inside_anchor(inside);
 	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(null_fd, STDOUT_FILENO) < 0) {
 		channel_fail(m, -errno, NULL);
 		return;

@@ -57,8 +57,11 @@ int holder_try_proc(Holder *holder, char **ret_problem);
 /*
  * Become bwrap: hand over n descriptors, which will have the numbers of places (above 2 but for
  * STDERR_FILENO, below HOLDER_PLACE_MAX, each once); 0 and 1 become /dev/null; everything else is closed;
- * setsid(2); execve(2) with an empty environment. Return: 0 when bwrap was executed; a negative errno with
+ * setsid(2); execve(2) with an empty environment. What has the place HOLDER_PLACE_ANCHORS is not handed on:
+ * the text of anchors_list(), sealed, by which anchors_make() is called first. Return: 0 when bwrap was
+ * executed, or what comes before it failed, which is said on STDERR_FILENO; a negative errno with
  * *ret_problem.
  */
 #define HOLDER_PLACE_MAX 256
+#define HOLDER_PLACE_ANCHORS 10
 int holder_execute(Holder *holder, const int *fds, const int *places, size_t n, char **ret_problem);

@@ -3,12 +3,14 @@
 
 #include "dbus/names.h"
 #include "service/plan/bwrap-args.h"
+#include "service/session/anchors.h"
 #include "service/session/sealed.h"
 
 #define STRINGIFY_(x) #x
 #define STRINGIFY(x) STRINGIFY_(x)
 #define ARGUMENTS_FD 9
 STATIC_ASSERT(ARGUMENTS_FD == JAIL_FD_ARGUMENTS);
+STATIC_ASSERT(HOLDER_PLACE_ANCHORS > JAIL_FD_ARGUMENTS && HOLDER_PLACE_ANCHORS < JAIL_FD_SOURCES);
 STATIC_ASSERT(JAIL_FD_SOURCES + PLAN_MOUNTS_MAX <= HOLDER_PLACE_MAX);
 
 static char *const bwrap_arguments[] = {
@@ -80,7 +82,7 @@ static int orders_make(const JailExec *jail, Placement *placement)
 			       .file_mode_mask = request->file_mode_mask,
 			       .ignored_signals = request->ignored_signals,
 			       .background = request->background,
-			       /* What the guard's mounts hold, they hold in the jail's mount namespace. */
+			       /* Beside anchors.h: a second lock on what the person's shell runs next. */
 			       .forbid_namespaces = request->uid == 0 || plan->guarded };
 	r = init_orders_encode(&orders, &data, &size);
 	return r < 0 ? r : placement_add_sealed(placement, "orders", data, size, INIT_FD_ORDERS);
@@ -103,6 +105,18 @@ static int sources_add(const BwrapArguments *arguments, Placement *placement)
 	return 0;
 }
 
+static int anchors_add(const Plan *plan, const BwrapArguments *arguments, Placement *placement)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	int r;
+
+	r = anchors_list(plan, arguments, JAIL_FD_SOURCES, &text, &size);
+	if (r < 0 || !text)
+		return r;
+	return placement_add_sealed(placement, "anchors", text, size, HOLDER_PLACE_ANCHORS);
+}
+
 int jail_execute(const JailExec *jail, Holder *holder, char **ret_problem)
 {
 	_cleanup_(bwrap_arguments_done) BwrapArguments arguments = { 0 };
@@ -119,6 +133,8 @@ int jail_execute(const JailExec *jail, Holder *holder, char **ret_problem)
 		r = orders_make(jail, &placement);
 	if (r == 0)
 		r = sources_add(&arguments, &placement);
+	if (r == 0)
+		r = anchors_add(jail->plan, &arguments, &placement);
 	if (r < 0)
 		return refuse(ret_problem, r, "what bwrap is to be told cannot be put together: %s",
 			      strerror(-r));

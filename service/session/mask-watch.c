@@ -23,8 +23,11 @@
 typedef struct Place {
 	const Entry *entry; /* what hides */
 	const Entry *under; /* the bind that would show it */
-	dev_t device;
+	dev_t device;       /* what is seen at the place */
 	ino_t inode;
+	bool found;          /* before the jail was made something was hidden: */
+	dev_t before_device; /* this */
+	ino_t before_inode;
 } Place;
 
 typedef struct Name {
@@ -47,36 +50,22 @@ struct MaskWatch {
 	sd_event_source *inotify_source, *mounts_source;
 };
 
-/* The bind that would show destination if entry were not there. Return: NULL when it shows nothing of the
- * host's. */
+/* The bind that would show what entry hides. Return: NULL when it hides nothing of the host's. */
 static const Entry *shown_by(const Plan *plan, const Entry *entry)
 {
-	const char *slash = strrchr(entry->destination, '/');
-	_cleanup_free_ char *directory = NULL;
-	const Entry *under;
-
 	switch (entry->kind) {
 	case ENTRY_TMPFS:
 	case ENTRY_DEV:
 	case ENTRY_PROC:
-		break;
+		return plan_under(plan, entry);
 	case ENTRY_BIND:
 	case ENTRY_FILE:
-		if (entry->pin || (entry->mode == ENTRY_MASKED && !entry->covers_listener))
-			break;
-		return NULL;
+		return entry->pin || (entry->mode == ENTRY_MASKED && !entry->covers_listener)
+			       ? plan_under(plan, entry)
+			       : NULL;
 	default:
 		return NULL;
 	}
-	if (slash[1] == 0 || plan_covering(plan, entry->destination) != entry)
-		return NULL;
-	directory = slash == entry->destination
-			    ? strdup("/")
-			    : strndup(entry->destination, (size_t)(slash - entry->destination));
-	under = directory ? plan_covering(plan, directory) : NULL;
-	return under && under->kind == ENTRY_BIND && under->mode != ENTRY_MASKED && under->source_fd >= 0
-		       ? under
-		       : NULL;
 }
 
 /* What follows the destination of under in that of entry, without a slash before it. */
@@ -136,12 +125,19 @@ static int watch_place(MaskWatch *watch, const Place *place)
 
 static int add_place(MaskWatch *watch, const Entry *entry, const Entry *under)
 {
-	Place *grown = reallocarray(watch->places, watch->n_places + 1, sizeof(*grown));
+	Place *grown = reallocarray(watch->places, watch->n_places + 1, sizeof(*grown)), *place;
+	struct stat st;
 
 	if (!grown)
 		return -ENOMEM;
 	watch->places = grown;
-	grown[watch->n_places++] = (Place){ .entry = entry, .under = under };
+	place = &grown[watch->n_places++];
+	*place = (Place){ .entry = entry, .under = under };
+	if (fstatat(under->source_fd, below(under, entry->destination), &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		place->found = true;
+		place->before_device = st.st_dev;
+		place->before_inode = st.st_ino;
+	}
 	return 0;
 }
 
@@ -179,7 +175,11 @@ static void mask_watch_check(MaskWatch *watch)
 			hidden = inside.st_dev == place->device && inside.st_ino == place->inode;
 		else if (hidden && fstatat(place->under->source_fd, below(place->under, destination),
 					   &outside, AT_SYMLINK_NOFOLLOW) == 0)
-			hidden = inside.st_dev != outside.st_dev || inside.st_ino != outside.st_ino;
+			/* Not another one than was there when the jail was begun: anchors.h holds that one.
+			 */
+			hidden = (inside.st_dev != outside.st_dev || inside.st_ino != outside.st_ino) &&
+				 (!place->found || (place->before_device == outside.st_dev &&
+						    place->before_inode == outside.st_ino));
 		/* The same of what keeps a name free: a mask over something else would hide that from the
 		 * agent alone. */
 		if (hidden && place->entry->placeholder)

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * What hides a place from the agent is a mount, and a mount lies on what is there, not on its name. When
- * somebody outside moves that away, removes it, or renames another thing over it, the mount goes along or
- * goes for good (mount_namespaces(7), "Restrictions on mount namespaces"; since Linux 3.18 a mount point of
- * another namespace may be removed), and what is put in its place is in sight of the agent.
+ * What hides a place from the agent is a mount, and a mount lies on what is there, not on its name. No agent
+ * can move that (anchors.h), but when somebody outside moves that away, removes it, or renames another thing
+ * over it, the mount goes along or goes for good (mount_namespaces(7), "Restrictions on mount namespaces";
+ * since Linux 3.18 a mount point of another namespace may be removed), and what is put in its place is in
+ * sight of the agent.
  *
  * So the directories that hold such places are watched. At every event of a watched name, and at every change
  * of the jail's mounts, each place is looked at through the jail's root: it must still show what it showed at

@@ -100,8 +100,7 @@ static void make_posture(Rows *rows, const TablesSource *source)
 		add_posture(rows, "nested sandboxes", "off", "a session of root makes no user namespaces");
 	else if (plan && plan->guarded)
 		add_posture(rows, "nested sandboxes", "off",
-			    "a user namespace would undo the entry-point guard; put /usr/local/bin first on "
-			    "PATH");
+			    "none beside an entry-point guard; put /usr/local/bin first on PATH");
 	else
 		add_posture(rows, "nested sandboxes", plan && plan->private_proc ? "on" : "limited",
 			    plan && plan->private_proc

@@ -82,14 +82,21 @@ def sockets_that_stay_hidden_do_not_count(lab):
 
 
 def removing(lab, path, times):
-    """A bwrap before which the socket at path goes, so many times."""
+    """A bwrap before which the socket at path goes, so many times; from outside, where nothing holds it in its place."""
     lab.hide("/usr/bin/bwrap")
     lab.undo.append(lambda: os.unlink("/usr/bin/bwrap"))
-    count = "/srv/vanish/count"
+    count, ask, answer = "/srv/vanish/count", "/srv/vanish-ask", "/srv/vanish-answer"
     machine.write(count, "", 0o666)
+    for fifo in (ask, answer):
+        os.mkfifo(fifo)
+        os.chmod(fifo, 0o666)
+        lab.undo.append(lambda fifo=fifo: os.unlink(fifo))
+    outside = lab.start(["/bin/sh", "-c", f"while read x < {ask}; do rm -f {path}; echo y > {answer}; done"], ROOT, cwd="/")
+    lab.undo.append(outside.wait)
+    lab.undo.append(outside.kill)
     machine.write("/usr/bin/bwrap", "#!/bin/sh\n"
                   f"echo x >> {count}\n"
-                  f"[ $(wc -l < {count}) -gt {times} ] || rm -f {path}\n"
+                  f"[ $(wc -l < {count}) -gt {times} ] || {{ echo x > {ask}; read y < {answer}; }}\n"
                   "exec /usr/bin/bwrap.hidden-by-a-test \"$@\"\n", 0o755)
 
 

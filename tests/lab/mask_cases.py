@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""What a mask lies on stays in its place, whatever mount namespaces an agent makes."""
+
+import errno
+import os
+import shutil
+
+import machine
+from bus_cases import Held
+from case import equal, holds, test, wait_for
+from hostile_cases import own
+from listener_cases import Listener
+from machine import ALICE, ROOT, TOOLS
+
+SESSION = "/usr/libexec/claude-sandbox/session"
+UNMASK = f"{TOOLS}/unmask"
+NAMESPACES = {"copy", "pivot", "pivot-in-place", "twice", "above"}      # that ordinary agents can make
+CLOSED = {"bare-bind", "open-tree", "open-tree-plain", "open-tree-attr", "fsmount", "unshare-empty", "unshare-empty-plain",
+          "clone-empty"}
+TRIES = {"exchange", "exchange-back", "rename-over", "rename-away", "remove"}
+
+
+def things(directory):
+    """What has which name there, and how much is in it; links are not followed."""
+    found = {}
+    for path, directories, names in os.walk(directory):
+        for name in directories + names:
+            full = os.path.join(path, name)
+            status = os.lstat(full)
+            found[full] = (status.st_ino, status.st_mode, status.st_uid)
+    return found
+
+
+def outcomes(result):
+    """{how the namespace was made: {what was tried: the answer}}"""
+    equal(result.status, 0, repr(result))
+    found = {}
+    for line in result.out.decode().splitlines():
+        way, what, word = line.split(" ", 2)
+        found.setdefault(way, {})[what] = word
+    return found
+
+
+def stays(result, what, namespaces=True):
+    """Everything was tried, and nothing could be done."""
+    found = outcomes(result)
+    equal(set(found), NAMESPACES | CLOSED | {"jail"}, what)
+    equal(found["jail"], dict.fromkeys(TRIES, "EBUSY"), f"{what}: in the jail's own namespace")
+    for way in NAMESPACES:
+        equal(found[way], dict.fromkeys(TRIES, "EBUSY") if namespaces else {"no-namespace": "EPERM"}, f"{what}: {way}")
+    for way in CLOSED:
+        holds(set(found[way]) == {"no-namespace"}, f"{what}: {way}: {found[way]}")
+
+
+@test(60, needs="bus")
+def outside_the_attempts_succeed(lab):
+    """The program that the other tests believe: without anything that holds, each of them does what it says."""
+    share = f"{ALICE.home}/.local/share"
+    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish")
+    found = outcomes(lab.run([UNMASK, share, "fish"], ALICE))
+    for name in ("fish", "away-by-a-test"):
+        shutil.rmtree(f"{share}/{name}", ignore_errors=True)
+    for way in NAMESPACES | {"jail"}:
+        equal(found[way], dict.fromkeys(TRIES, "done"), way)
+
+
+@test(90, needs="bus")
+def masked_places_stay_in_every_namespace(lab):
+    """Directories of the home's, those that are there and those that the session made; agents' programs; sockets' covers."""
+    share = f"{ALICE.home}/.local/share"
+    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish", f"{ALICE.home}/.claude", f"{ALICE.home}/.claude/local",
+        f"{ALICE.home}/.codex", f"{ALICE.home}/.codex/packages")
+    for path in (f"{share}/fish/config.fish", f"{ALICE.home}/.claude/local/claude", f"{ALICE.home}/.codex/packages/codex"):
+        machine.write(path, "mine", 0o644, ALICE)
+    shutil.rmtree(f"{share}/zsh", ignore_errors=True)
+    with Held(lab, ALICE) as other:
+        before = things(ALICE.home)
+        for name in ("fish", "zsh", "systemd"):
+            result = lab.shell(f"{UNMASK} {share} {name}")
+            stays(result, name)
+            equal(result.err, b"")
+        for agent, directory, name in (("claude", ".claude", "local"), ("codex", ".codex", "packages")):
+            lab.install_agent(ALICE, agent, source=UNMASK)
+            result = lab.run([f"/usr/local/bin/{agent}", f"{ALICE.home}/{directory}", name], ALICE)
+            lab.remove_agent(ALICE, agent)
+            stays(result, f"{directory}/{name}")
+            equal(result.err, b"")
+        after = things(ALICE.home)
+        for path in (share, f"{ALICE.home}/.claude/local", f"{ALICE.home}/.codex/packages"):
+            equal({p: v for p, v in after.items() if p.startswith(path)},
+                  {p: v for p, v in before.items() if p.startswith(path)}, path)
+        equal(other.end(), 3)
+        equal(other.process.stderr.read(), b"")
+
+
+@test(60, needs="bus")
+def covers_and_what_leads_to_them_stay_in_every_namespace(lab):
+    """A listening socket in the workspace, and the directories on the way to it."""
+    workspace = lab.workspace(ALICE, "unmasking")
+    own(ALICE, f"{workspace}/run", f"{workspace}/run/deep")
+    with Listener(f"{workspace}/run/deep/socket", ALICE):
+        before = things(workspace)
+        for directory, name in ((f"{workspace}/run/deep", "socket"), (f"{workspace}/run", "deep"), (workspace, "run")):
+            stays(lab.shell(f"{UNMASK} {directory} {name}", cwd=workspace), name)
+        equal(things(workspace), before)
+
+
+@test(60, needs="bus")
+def places_below_tmp_stay(lab):
+    """Where bwrap, and what comes before it, mount something for a moment."""
+    workspace = "/tmp/unmasking"
+    own(ALICE, workspace, f"{workspace}/run")
+    lab.undo.append(lambda: shutil.rmtree(workspace))
+    with Listener(f"{workspace}/run/socket", ALICE):
+        stays(lab.shell(f"{UNMASK} {workspace}/run socket", cwd=workspace), "below /tmp")
+
+
+@test(60, needs="bus")
+def sessions_without_namespaces_have_them_too(lab):
+    """Root's: the places hold, and no namespace can be made."""
+    share = f"{ROOT.home}/.local/share"
+    own(ROOT, f"{ROOT.home}/.local", share, f"{share}/fish")
+    before = things(share)
+    stays(lab.shell(f"{UNMASK} {share} fish", ROOT), "root", namespaces=False)
+    equal(things(share), before)
+
+
+@test(60, needs="bus")
+def other_names_are_the_agents(lab):
+    """What is not masked can be made, moved and removed, from a namespace of the agent's too; bwrap works in bwrap."""
+    share = f"{ALICE.home}/.local/share"
+    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish")
+    lab.shell(f"cd {share} && mkdir mine && mv mine other && echo x > other/file && rm -r other").ok()
+    nested = ("bwrap --unshare-user --unshare-pid --unshare-ipc --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp"
+              f" --bind {share} {share}")
+    result = lab.shell(f"{nested} sh -c 'cd {share} && mkdir mine && mv mine other && ls fish && rmdir other && echo done';"
+                       f" {nested} {nested} echo deep").ok()
+    equal(result.out, b"done\ndeep\n")
+
+
+@test(60, needs="bus")
+def the_person_may_replace_what_is_masked(lab):
+    """From outside nothing is held: the session ends, what the person put there stays, and what was there too."""
+    share = f"{ALICE.home}/.local/share"
+    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish", f"{share}/mine")
+    machine.write(f"{share}/mine/config.fish", "new", 0o644, ALICE)
+    with Held(lab, ALICE) as held:
+        wanted = os.lstat(f"{share}/mine").st_ino, os.lstat(f"{share}/fish").st_ino
+        lab.run(["/bin/mv", f"{share}/fish", f"{share}/fish.old"], ALICE).ok()
+        lab.run(["/bin/mv", f"{share}/mine", f"{share}/fish"], ALICE).ok()
+        equal(held.process.wait(10), -9)
+        equal(held.process.stderr.read().decode(),
+              f"claude-sandbox: the session was ended: {share}/fish is hidden from the agent, and was replaced from outside, "
+              "which uncovers it; start it anew\n")
+    equal((os.lstat(f"{share}/fish").st_ino, os.lstat(f"{share}/fish.old").st_ino), wanted)
+    shutil.rmtree(f"{share}/fish.old")
+    wait_for(lambda: not lab.sessions(), "nothing of it stays")
+
+
+@test(60, needs="bus")
+def places_that_cannot_be_held_refuse(lab):
+    """No mount namespace, no mounts, no other root: with the cause; and the next launch works."""
+    share = f"{ALICE.home}/.local/share"
+    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish")
+    before = things(ALICE.home)
+    mounts = "no mount namespace can be made"
+    for words, number, cause in (("unshare {} 6 131072", errno.EPERM, mounts), ("unshare {} 6 131072", errno.ENOSPC, mounts),
+                                 ("mount {}", errno.EPERM, mounts), ("pivot_root {}", errno.EINVAL, "the root cannot be moved"),
+                                 ("chroot {}", errno.EPERM, "the root cannot be moved")):
+        lab.wrap(SESSION, "fail " + words.format(number))
+        lab.shell("echo STARTED").refused(125, cause, os.strerror(number))
+        lab.restore()
+        lab.shell("true").ok()
+    wait_for(lambda: not lab.sessions(), "nothing of them stays")
+    equal({path: value for path, value in things(share).items() if before.get(path) != value}, {})
