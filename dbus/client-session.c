@@ -205,3 +205,8 @@ int client_list_routes(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_err
 {
 	return call_for_rows(bus, id, CS_MEMBER_LIST_ROUTES, "sssss", ret, reterr);
 }
+
+int client_list_ports(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr)
+{
+	return call_for_rows(bus, id, CS_MEMBER_LIST_PORTS, "qsss", ret, reterr);
+}

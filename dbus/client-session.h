@@ -28,5 +28,7 @@ int client_get_details(sd_bus *bus, const char *id, ClientDetails *ret, sd_bus_e
 int client_list_exposure(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr);
 /* name, origin */
 int client_list_environment(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr);
+/* port (decimal), direction, state, origin */
+int client_list_ports(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr);
 /* destination, verdict, device, reason, state */
 int client_list_routes(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* exposure and routes: the tables of one session. */
+/* exposure, routes and ports: the tables of one session. */
 
 #include "shim/verb.h"
 #include "shim/verbs.h"
@@ -22,6 +22,13 @@ static const PrintColumn route_columns[] = {
 	{ "DEVICE", "device", PRINT_TEXT, false },
 	{ "STATE", "state", PRINT_TEXT, false },
 	{ "REASON", "reason", PRINT_TEXT, true },
+};
+
+static const PrintColumn port_columns[] = {
+	{ "PORT", "port", PRINT_NUMBER, false },
+	{ "DIRECTION", "direction", PRINT_TEXT, false },
+	{ "STATE", "state", PRINT_TEXT, false },
+	{ "ORIGIN", "origin", PRINT_TEXT, false },
 };
 
 static const PrintColumn id_columns[] = { { "ID", "id", PRINT_TEXT, false } };
@@ -106,4 +113,24 @@ int verb_routes(const SandboxCall *call, const SandboxContext *context)
 		call, context,
 		&(PrintTable){ route_columns, ELEMENTSOF(route_columns), routes.n_rows, cells },
 		"no routes of its own: this session shares the host's network");
+}
+
+int verb_ports(const SandboxCall *call, const SandboxContext *context)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_(client_table_done) ClientTable ports = { 0 };
+	_cleanup_bus_ sd_bus *bus = NULL;
+	_cleanup_free_ char *id = NULL;
+	int r;
+
+	r = verb_find_session(context, call->argument, &bus, &id);
+	if (r != 0)
+		return r;
+	r = client_list_ports(bus, id, &ports, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	return verb_show_table(call, context,
+			       &(PrintTable){ port_columns, ELEMENTSOF(port_columns), ports.n_rows,
+					      (const char *const *)ports.cells },
+			       "no ports cross");
 }

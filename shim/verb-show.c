@@ -32,6 +32,9 @@ static const PrintColumn columns[] = {
 	{ "ROUTES", NULL, PRINT_TEXT, false },
 	{ NULL, "routes", PRINT_NUMBER, false },
 	{ NULL, "routes_deny", PRINT_NUMBER, false },
+	{ "PORTS", NULL, PRINT_TEXT, false },
+	{ NULL, "ports", PRINT_NUMBER, false },
+	{ NULL, "ports_listening", PRINT_NUMBER, false },
 };
 
 static const PrintColumn posture_columns[] = {
@@ -75,7 +78,7 @@ _printf_(2, 3) static const char *make(Texts *texts, const char *format, ...)
 /* The tables of a session; one that it does not answer with stays unknown. */
 typedef struct Page {
 	ClientDetails details;
-	ClientTable exposure, variables, routes;
+	ClientTable exposure, variables, routes, ports;
 } Page;
 
 static void page_done(Page *page)
@@ -84,7 +87,10 @@ static void page_done(Page *page)
 	client_table_done(&page->exposure);
 	client_table_done(&page->variables);
 	client_table_done(&page->routes);
+	client_table_done(&page->ports);
 }
+
+#define PORT_STATE 2 /* of the columns of client_list_ports() */
 
 static size_t count(const ClientTable *table, size_t column, const char *text)
 {
@@ -120,7 +126,8 @@ static void add_session(Texts *texts, const Page *page, uint64_t now_usec, const
 static void add_counts(Texts *texts, const Page *page, const char **cells)
 {
 	static const char *const modes[] = { "ro", "rw", "masked", "private" };
-	size_t n[ELEMENTSOF(modes)], denied = count(&page->routes, ROUTE_VERDICT, "deny");
+	size_t n[ELEMENTSOF(modes)], denied = count(&page->routes, ROUTE_VERDICT, "deny"),
+				     listening = count(&page->ports, PORT_STATE, "listening");
 
 	for (size_t i = 0; i < ELEMENTSOF(modes); i++)
 		n[i] = count(&page->exposure, EXPOSURE_MODE, modes[i]);
@@ -133,6 +140,9 @@ static void add_counts(Texts *texts, const Page *page, const char **cells)
 	*cells++ = make(texts, "%zu (%zu deny)", page->routes.n_rows, denied);
 	*cells++ = make(texts, "%zu", page->routes.n_rows);
 	*cells++ = make(texts, "%zu", denied);
+	*cells++ = make(texts, "%zu (%zu listening)", page->ports.n_rows, listening);
+	*cells++ = make(texts, "%zu", page->ports.n_rows);
+	*cells++ = make(texts, "%zu", listening);
 }
 
 #define SESSION_CELLS 12
@@ -185,6 +195,8 @@ int verb_show(const SandboxCall *call, const SandboxContext *context)
 		silence = client_list_environment(bus, id, &page.variables, &error);
 	if (silence >= 0)
 		silence = client_list_routes(bus, id, &page.routes, &error);
+	if (silence >= 0)
+		silence = client_list_ports(bus, id, &page.ports, &error);
 
 	add_session(&texts, &page, context->now_usec, cells);
 	if (silence >= 0)

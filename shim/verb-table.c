@@ -61,6 +61,17 @@ static const SandboxVerb verbs[] = {
 		.run = verb_routes,
 	},
 	{
+		.name = "ports",
+		.synopsis = "[--json] [ID]",
+		.summary = "list the TCP ports that cross between a session and this machine",
+		.details =
+			"A local port leads from the jail to this machine, a callback port the other way;\n"
+			"both between loopback addresses only. " WHICH,
+		.takes_argument = true,
+		.has_json = true,
+		.run = verb_ports,
+	},
+	{
 		.name = "why",
 		.synopsis = "[--json] [--session ID] PATH|ADDRESS",
 		.summary = "say whether a session sees a path or reaches an address, and why",

@@ -34,6 +34,7 @@ static const struct {
 	{ CS_MEMBER_LIST_ROUTES, LINK_TABLE_ROUTES, SESSION_ROUTES_ROWS_MAX },
 	{ CS_MEMBER_LIST_EXPOSURE, LINK_TABLE_EXPOSURE, SESSION_EXPOSURE_ROWS_MAX },
 	{ CS_MEMBER_LIST_ENVIRONMENT, LINK_TABLE_ENVIRONMENT, LINK_ROWS_MAX },
+	{ CS_MEMBER_LIST_PORTS, LINK_TABLE_PORTS, LINK_ROWS_MAX },
 };
 
 bool session_table_of_member(const char *member, LinkTable *ret)
@@ -70,33 +71,85 @@ static void query_unlink(TableQuery *query)
 		}
 }
 
-static int append_path_row(sd_bus_message *reply, char *const *cells, size_t n_columns)
+/* Plain decimal, at most max. Return: 0 or -EBADMSG: a session may say anything. */
+static int read_number(const char *text, uint64_t max, uint64_t *ret)
+{
+	uint64_t number = 0;
+
+	if (!*text)
+		return -EBADMSG;
+	for (; *text; text++) {
+		uint64_t digit = (uint64_t)*text - '0';
+
+		if (*text < '0' || *text > '9' || number > (max - digit) / 10)
+			return -EBADMSG;
+		number = number * 10 + digit;
+	}
+	*ret = number;
+	return 0;
+}
+
+/* type: 's', 'q', 't', or 'a' for "ay". */
+static int append_cell(sd_bus_message *reply, char type, const char *cell)
+{
+	_cleanup_free_ char *text = NULL;
+	uint64_t number = 0;
+	uint16_t small;
+	int r;
+
+	switch (type) {
+	case 'a':
+		return wire_append_bytes(reply, cell);
+	case 'q':
+		r = read_number(cell, UINT16_MAX, &number);
+		small = (uint16_t)number;
+		return r < 0 ? r : sd_bus_message_append_basic(reply, 'q', &small);
+	case 't':
+		r = read_number(cell, UINT64_MAX, &number);
+		return r < 0 ? r : sd_bus_message_append_basic(reply, 't', &number);
+	default:
+		text = wire_text(cell, CELL_MAX);
+		return text ? sd_bus_message_append_basic(reply, 's', text) : -ENOMEM;
+	}
+}
+
+static int append_row(sd_bus_message *reply, const char *signature, char *const *cells, size_t n_columns)
+{
+	const char *type = signature;
+	int r;
+
+	r = sd_bus_message_open_container(reply, 'r', signature);
+	for (size_t c = 0; r >= 0 && c < n_columns; c++) {
+		r = append_cell(reply, *type, cells[c]);
+		type += *type == 'a' ? 2 : 1;
+	}
+	return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static int append_rows(sd_bus_message *reply, const char *array, const char *row, const LinkCells *cells,
+		       size_t n_columns)
 {
 	int r;
 
-	r = sd_bus_message_open_container(reply, 'r', "ayssss");
-	if (r >= 0)
-		r = wire_append_bytes(reply, cells[0]);
-	for (size_t c = 1; r >= 0 && c < n_columns; c++) {
-		_cleanup_free_ char *text = wire_text(cells[c], CELL_MAX);
-
-		r = text ? sd_bus_message_append_basic(reply, 's', text) : -ENOMEM;
-	}
+	r = sd_bus_message_open_container(reply, 'a', array);
+	for (size_t i = 0; r >= 0 && i < cells->n_rows; i++)
+		r = append_row(reply, row, cells->cells + i * n_columns, n_columns);
 	return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
 int session_table_append(sd_bus_message *reply, LinkTable table, const LinkCells *cells)
 {
 	size_t n_columns = link_table_columns(table);
-	int r;
 
-	if (table != LINK_TABLE_EXPOSURE)
+	switch (table) {
+	case LINK_TABLE_EXPOSURE:
+		return append_rows(reply, "(ayssss)", "ayssss", cells, n_columns);
+	case LINK_TABLE_PORTS:
+		return append_rows(reply, "(qsss)", "qsss", cells, n_columns);
+	default:
 		return wire_append_table(reply, n_columns, (const char *const *)cells->cells, cells->n_rows,
 					 CELL_MAX);
-	r = sd_bus_message_open_container(reply, 'a', "(ayssss)");
-	for (size_t i = 0; r >= 0 && i < cells->n_rows; i++)
-		r = append_path_row(reply, cells->cells + i * n_columns, n_columns);
-	return r < 0 ? r : sd_bus_message_close_container(reply);
+	}
 }
 
 static int answer_rows(sd_bus_message *call, LinkTable table, const LinkCells *cells)

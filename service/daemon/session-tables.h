@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The tables that callers ask for and a session answers: ListRoutes, ListExposure, ListEnvironment. One
- * question of a session is under way at a time, so that the link has room for what the service itself asks;
- * calls for the same table that came before it was sent share its answer, so that whoever asks a silent
- * session waits for three answers at most, however many others ask.
+ * The tables that callers ask for and a session answers: ListRoutes, ListExposure, ListEnvironment,
+ * ListPorts. One question of a session is under way at a time, so that the link has room for what the service
+ * itself asks; calls for the same table that came before it was sent share its answer, so that whoever asks a
+ * silent session waits for three answers at most, however many others ask.
  */
 
 #include <systemd/sd-bus.h>
@@ -19,7 +19,7 @@
 #define SESSION_EXPOSURE_ROWS_MAX 256u
 #define SESSION_ROUTES_ROWS_MAX 2048u
 
-/* Is the member one of the three? */
+/* Is the member one of them? */
 bool session_table_of_member(const char *member, LinkTable *ret);
 
 /*
@@ -33,5 +33,6 @@ int session_table_answer(Manager *manager, Client *client, sd_bus_message *call,
 void session_tables_client_gone(Manager *manager, const Client *client);
 /* Answer whatever still waits: the service stops. */
 void session_tables_end_all(Manager *manager);
-/* Appended to reply as the member's result: paths are bytes, the rest is text. Return: >= 0 or negative. */
+/* Appended to reply as the member's result: paths are bytes, the rest is text or a number. Return:
+ * >= 0; -EBADMSG where a number should be and is none; another negative errno. */
 int session_table_append(sd_bus_message *reply, LinkTable table, const LinkCells *cells);

@@ -19,7 +19,9 @@ static const struct {
 	const char *reason;
 } refused[] = {
 	{ 0x00000000u, 8, "is in 0.0.0.0/8, which no host has (RFC 791)" },
-	{ 0x7f000000u, 8, "is loopback (RFC 1122), of which the jail has its own and reaches no other" },
+	{ 0x7f000000u, 8,
+	  "is loopback (RFC 1122), of which the jail has its own: a local-port lets a single port of this "
+	  "machine's in" },
 	{ 0xe0000000u, 4, "is multicast (RFC 5771), which the jail does not have" },
 	{ 0xf0000000u, 4, "is in the reserved range 240.0.0.0/4 (RFC 1112)" },
 	{ ROUTES_FAR_END, 32, "holds 192.0.0.1, which is the jail's own gateway" },

@@ -126,13 +126,9 @@ void config_policy(const Config *config, ConfigPolicyFunction function, void *us
 static bool has_effect(const ConfigValue *value)
 {
 	switch (value->key) {
-	case CONFIG_LOCAL_PORT:
-	case CONFIG_CALLBACK_PORT:
 	case CONFIG_MEMORY_MAX:
 	case CONFIG_TASKS_MAX:
 		return false;
-	case CONFIG_LOCAL_MODEL_PORT:
-		return streq(value->text, "0");
 	case CONFIG_EGRESS_JAIL:
 		return streq(value->text, "1");
 	default:

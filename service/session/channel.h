@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The pair of sockets between session and holder: one small command or answer a packet, with descriptors
- * beside it (SCM_RIGHTS, unix(7)). Both ends are forks of one program, so the packet is a structure as it
- * lies in memory.
+ * The pair of sockets between session and holder, and between session and the relay's child: one small
+ * command or answer a packet, with descriptors beside it (SCM_RIGHTS, unix(7)). Both ends are forks of one
+ * program, so the packet is a structure as it lies in memory.
  */
 
 #include "dbus/base.h"
@@ -15,12 +15,16 @@
 #define CHANNEL_FDS_MAX 32u
 
 typedef enum ChannelKind {
-	CHANNEL_OPEN,      /* holder → session, first: result, sockets, number = IPv6 is off */
+	CHANNEL_OPEN, /* holder → session, first: result, sockets, number = IPv6 is off; relay's child: result
+		       */
 	CHANNEL_SELF_TEST, /* both ways */
 	CHANNEL_CLOSE_TAP, /* both ways */
 	CHANNEL_TRY_PROC,  /* both ways; result 0: a private /proc can be mounted */
 	CHANNEL_PLACE,     /* session → holder: descriptors for the numbers in places; answered */
 	CHANNEL_EXECUTE,   /* session → holder, last; answered only when it fails */
+	CHANNEL_LISTEN, /* relay's child → session, for each port: number = port, result, a listening socket
+			 */
+	CHANNEL_SOCKET, /* relay's child → session, without end: result, a socket */
 	CHANNEL_KIND_MAX,
 } ChannelKind;
 

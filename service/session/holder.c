@@ -194,6 +194,8 @@ static _noreturn_ void inside_run(const HolderOptions *options, int channel_fd, 
 			inside_execute(&inside, &m);
 			break;
 		case CHANNEL_OPEN:
+		case CHANNEL_LISTEN:
+		case CHANNEL_SOCKET:
 		case CHANNEL_KIND_MAX:
 			_exit(1);
 		}

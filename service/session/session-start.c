@@ -231,6 +231,16 @@ static int on_wire_may_start(void *userdata)
 	return network_host_again(&session->network, &session->request.config, &problem);
 }
 
+static int start_ports(Session *session, char **ret_problem)
+{
+	return ports_new(session->event,
+			 &(PortsOptions){ .config = &session->request.config,
+					  .jailed = session->network.jailed,
+					  .holder_pidfd = session->holder.pidfd,
+					  .uid = session->request.uid },
+			 &session->warnings, &session->ports, ret_problem);
+}
+
 static int start_wire(Session *session, char **ret_problem)
 {
 	static const WireCalls calls = { .up = on_wire_up,
@@ -376,6 +386,8 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	session_warn(session, session->network.denial.warnings);
 	r = start_wire(session, ret_problem);
 	if (r == 0)
+		r = start_ports(session, ret_problem);
+	if (r == 0)
 		r = preparation_init(&session->preparation, &session->request, session->profile,
 				     session->guard_fd, ret_problem);
 	if (r < 0)
@@ -419,6 +431,7 @@ static void session_forget_start(Session *session)
 	session->query = git_query_free(session->query);
 	session->wire = wire_free(session->wire);
 	session->ledger = ledger_free(session->ledger);
+	session->ports = ports_free(session->ports);
 	holder_done(&session->holder);
 	session->reports = reports_free(session->reports);
 	tail_done(&session->tail);

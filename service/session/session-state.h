@@ -11,6 +11,7 @@
 #include "service/session/link-server.h"
 #include "service/session/mask-watch.h"
 #include "service/session/network.h"
+#include "service/session/ports.h"
 #include "service/session/preparation.h"
 #include "service/session/reach.h"
 #include "service/session/reports.h"
@@ -62,6 +63,7 @@ struct Session {
 	Holder holder;
 	Wire *wire;
 	Ledger *ledger; /* NULL where there is none */
+	Ports *ports;   /* NULL where none cross */
 	GitQuery *query;
 	Preparation preparation;
 	Plan plan;

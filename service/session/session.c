@@ -87,6 +87,7 @@ void session_say(Session *session)
 	}
 	session->state = state_watch_free(session->state);
 	session->wire = wire_free(session->wire);
+	session->ports = ports_free(session->ports);
 	(void)orphans_end(ORPHANS_MSEC);
 	if (session->problem) {
 		if (link_server_failed(session->link, session->error, session->problem) < 0)
@@ -116,6 +117,7 @@ void session_end(Session *session)
 	terminal_keys_done(&session->keys);
 	session->query = git_query_free(session->query);
 	wire_end(session->wire);
+	ports_stop(session->ports);
 	session->read_back = sd_event_source_disable_unref(session->read_back);
 	mask_watch_stop(session->masks);
 	if (session->holder.pidfd < 0 || !session->holder_source) {
@@ -435,6 +437,7 @@ static int on_link_table(void *userdata, LinkTable table, LinkRow **ret_rows, ui
 					    .network = &session->network,
 					    .reach = session->reach,
 					    .ledger = session->ledger,
+					    .ports = session->ports,
 					    .warnings = session->warnings,
 					    .offline = session->offline,
 					    .root = session->request.uid == 0,
@@ -564,6 +567,7 @@ Session *session_free(Session *session)
 	(void)git_query_free(session->query);
 	(void)wire_free(session->wire);
 	(void)ledger_free(session->ledger);
+	(void)ports_free(session->ports);
 	if (session->leader_fd >= 0)
 		(void)program_signal(session->leader_fd, SIGKILL);
 	holder_done(&session->holder);

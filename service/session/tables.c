@@ -110,12 +110,28 @@ static void make_posture(Rows *rows, const TablesSource *source)
 		add_posture(rows, "entry-point guard", plan->guarded ? "on" : "not needed",
 			    plan->guarded ? "agents may write directories ahead of /usr/local/bin on PATH"
 					  : "agents write in no directory ahead of /usr/local/bin on PATH");
+	if (network->jailed)
+		add_posture(rows, "ports", ports_count(source->ports) > 0 ? "some cross" : "none cross",
+			    ports_count(source->ports) > 0
+				    ? "between the loopback addresses of jail and host, as ListPorts says"
+				    : "the jail's loopback is its own");
 	if (!source->resolver)
 		add_posture(rows, "resolver", "none", "no name server inside: names do not resolve");
 	else
 		add_posture(rows, "resolver", network->jailed ? "forwarded" : "host's",
 			    network->jailed ? "one address, forwarded to the host's first name server"
 					    : "the host's own name servers");
+}
+
+static void make_ports(Rows *rows, const Ports *ports)
+{
+	for (size_t i = 0; i < ports_count(ports); i++) {
+		const PortsRow row = ports_row(ports, i);
+		char number[16];
+
+		(void)snprintf(number, sizeof(number), "%u", (unsigned)row.port);
+		rows_add(rows, 4, (const char *const[]){ number, row.direction, row.state, row.origin });
+	}
 }
 
 /* None where the host's network is shared: there is nothing of ours in it. */
@@ -222,6 +238,7 @@ int tables_make(const TablesSource *source, LinkTable table, LinkRow **ret_rows,
 			make_allowed(&rows, reach_allowances(source->reach));
 		break;
 	case LINK_TABLE_PORTS:
+		make_ports(&rows, source->ports);
 		break;
 	case LINK_TABLE_MAX:
 	default:

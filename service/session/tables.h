@@ -8,6 +8,7 @@
 #include "service/plan/mounts.h"
 #include "service/session/ledger.h"
 #include "service/session/network.h"
+#include "service/session/ports.h"
 #include "service/session/reach.h"
 
 typedef struct TablesSource {
@@ -15,6 +16,7 @@ typedef struct TablesSource {
 	const Network *network;
 	const Reach *reach; /* NULL before there is one */
 	Ledger *ledger;     /* may be NULL */
+	const Ports *ports; /* NULL where none cross */
 	char *const *warnings;
 	bool offline;
 	bool root;     /* the caller is root */

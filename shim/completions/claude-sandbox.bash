@@ -10,7 +10,7 @@ _claude_sandbox_ids()
 _claude_sandbox()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} verb='' i
-	local verbs='shell sessions show exposure routes why stop allow-ip policy install version help'
+	local verbs='shell sessions show exposure routes ports why stop allow-ip policy install version help'
 
 	COMPREPLY=()
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -37,7 +37,7 @@ _claude_sandbox()
 	sessions | policy | version)
 		mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
 		;;
-	show | exposure | routes | stop)
+	show | exposure | routes | ports | stop)
 		if [[ $word == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
 		else

@@ -6,7 +6,7 @@ function __claude_sandbox_ids
     claude-sandbox sessions 2>/dev/null | awk 'NR > 1 { print $1 "\t" $2 }'
 end
 
-set -l verbs shell sessions show exposure routes why stop allow-ip policy install version help
+set -l verbs shell sessions show exposure routes ports why stop allow-ip policy install version help
 
 complete -c claude-sandbox -f
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -l json -d 'Write JSON instead of lines'
@@ -17,6 +17,7 @@ complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a sessio
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a show -d 'Show one session'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a exposure -d 'List all that an agent sees'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a routes -d 'List where packets go'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a ports -d 'List the ports that cross'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a why -d 'Say what decides about a path or address'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a stop -d 'End a session'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a allow-ip -d 'List the reachable internal addresses'
@@ -24,7 +25,7 @@ complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a policy
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a install -d 'Install an agent for every user'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a version -d 'Show the versions'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a help -d 'Show the help'
-complete -c claude-sandbox -n "__fish_seen_subcommand_from show exposure routes stop" -a '(__claude_sandbox_ids)'
+complete -c claude-sandbox -n "__fish_seen_subcommand_from show exposure routes ports stop" -a '(__claude_sandbox_ids)'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from why" -F
 complete -c claude-sandbox -n "__fish_seen_subcommand_from why" -l session -x -a '(__claude_sandbox_ids)' -d 'The session'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -a 'claude codex pi'

@@ -48,7 +48,7 @@ def members_of_later(machine, watch):
                 ("AddAllowIp", "ssa{sv}", ["10.0.0.1", "x", {}]), ("RemoveAllowIp", "s", ["10.0.0.1"])):
             refused("org.freedesktop.DBus.Error.NotSupported", member, user.manager, member, signature, *arguments)
         for member, signature, arguments in (
-                ("ListPorts", "", []), ("ListDenied", "", []), ("AllowIp", "sta{sv}", ["10.0.0.1", 5, {}]), ("RevokeIp", "s", ["10.0.0.1"]),
+                ("ListDenied", "", []), ("AllowIp", "sta{sv}", ["10.0.0.1", 5, {}]), ("RevokeIp", "s", ["10.0.0.1"]),
                 ("Verify", "a{sv}", [{}])):
             refused("org.freedesktop.DBus.Error.NotSupported", member, user.call, path, SESSION, member, signature,
                     *arguments)

@@ -6,7 +6,7 @@ import dbus.lowlevel
 from fixture import *  # noqa: F403
 from fixture import OTHER, USER, Actor, case, nothing_left, refused, service
 
-TABLES = ("ListExposure", "ListEnvironment", "ListRoutes")
+TABLES = ("ListExposure", "ListEnvironment", "ListRoutes", "ListPorts")
 HOSTILE = b"/esc \x1b[2J\n\xff\xe2\x80\xae"
 SHOWN = "/esc \\x1b[2J\\x0a\\xff\\xe2\\x80\\xae"
 LONG = "/" + "n" * 4095
@@ -24,6 +24,14 @@ def tables_are_text_and_bytes(machine, watch):
                 if member == "ListExposure":
                     wanted = [[text, *row[1:]] for text, row in zip((HOSTILE, LONG.encode(), b""), wanted)]
                 assert found == wanted, (member, found)
+
+
+@case
+def numbers_are_numbers(machine, watch):
+    """A session that says something else where a number belongs is named as one that does not answer as it should."""
+    with Caller(USER) as user:
+        _, path, _ = user.launch(b"run")
+        refused("SessionSilent", "does not answer as it should", user.call, path, SESSION, "ListPorts")
 
 
 @case

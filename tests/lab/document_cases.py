@@ -37,7 +37,7 @@ def call_of_the_contract(lab):
         lab.run(["/usr/bin/busctl", "call", "org.claudesandbox1", "/org/claudesandbox1", "org.claudesandbox1.Manager",
                  "ListAllowIp"], user).ok()
     result = lab.run([SANDBOX, "help"]).ok()
-    for verb in ("shell", "sessions", "show", "exposure", "routes", "why", "stop", "allow-ip", "policy", "install", "version"):
+    for verb in ("shell", "sessions", "show", "exposure", "routes", "ports", "why", "stop", "allow-ip", "policy", "install", "version"):
         holds(verb.encode() in result.out, verb)
         lab.run([SANDBOX, "help", verb]).ok()
 

@@ -388,7 +388,7 @@ def examples_of_the_interface(lab):
     holds(len(examples) >= 2, examples)
     with Agent(lab, "shell", ALICE):
         outputs = [lab.run(["/bin/bash", "-euc", text.replace("\\\\\n", "\\\n")], ALICE).ok().out for text in examples]
-    holds(any(out.count(b"\n") == 3 and b'"IS_SANDBOX" "sandbox"' in out and b"in force" in out for out in outputs), outputs)
+    holds(any(out.count(b"\n") == 4 and b'"IS_SANDBOX" "sandbox"' in out and b"in force" in out for out in outputs), outputs)
 
 
 COMPLETIONS = {

@@ -180,7 +180,7 @@ def untrusted_configuration(lab):
 @test(60, needs="bus")
 def configuration_without_effect(lab):
     """A key that this version does not act on refuses instead of being ignored."""
-    for line in ("local-port = 8080", "callback-port = 1455", "memory-max = 1G", "tasks-max = 100"):
+    for line in ("memory-max = 1G", "tasks-max = 100"):
         lab.configure(line + "\n")
         refused(lab, f"{CONFIG}:1")
         lab.restore()

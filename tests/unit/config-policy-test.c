@@ -7,10 +7,10 @@ static void test_effects(void **state)
 		const char *line;
 		bool effect;
 	} rows[] = {
-		{ "local-port = 80", false },
-		{ "local-model-port = 80", false },
+		{ "local-port = 80", true },
+		{ "local-model-port = 80", true },
 		{ "local-model-port = 0", true },
-		{ "callback-port = 80", false },
+		{ "callback-port = 80", true },
 		{ "gpu", true },
 		{ "gpu = 0", true },
 		{ "allow-device = /dev/kvm", true },

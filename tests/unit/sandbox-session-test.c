@@ -116,6 +116,10 @@ static int answer(sd_bus_message *call, sd_bus_message *reply)
 		return sd_bus_message_append(reply, "a(sssss)", 2, "10.0.0.0/8", "deny", "", "private",
 					     "in force", "default", "internet", "jail0", "the internet",
 					     "in force");
+	if (sd_bus_message_is_method_call(call, CS_SESSION_INTERFACE, CS_MEMBER_LIST_PORTS))
+		return sd_bus_message_append(reply, "a(qsss)", 2, 5432, "local", "listening",
+					     "/etc/claude-sandbox.conf:3", 1455, "callback", "taken",
+					     "environment CLAUDE_SANDBOX_CALLBACK_PORTS");
 	return append_properties(reply);
 }
 
@@ -161,6 +165,22 @@ static void routes_have_columns(void **state)
 		      "");
 }
 
+static void ports_have_columns(void **state)
+{
+	expect_answer(answer, "claude-sandbox ports aaa", 0,
+		      "PORT  DIRECTION  STATE      ORIGIN\n"
+		      "5432  local      listening  /etc/claude-sandbox.conf:3\n"
+		      "1455  callback   taken      environment CLAUDE_SANDBOX_CALLBACK_PORTS\n",
+		      "");
+	expect_answer(
+		answer, "claude-sandbox ports --json aaa", 0,
+		"[\n  {\n    \"port\": 5432,\n    \"direction\": \"local\",\n"
+		"    \"state\": \"listening\",\n    \"origin\": \"/etc/claude-sandbox.conf:3\"\n  },\n"
+		"  {\n    \"port\": 1455,\n    \"direction\": \"callback\",\n    \"state\": \"taken\",\n"
+		"    \"origin\": \"environment CLAUDE_SANDBOX_CALLBACK_PORTS\"\n  }\n]\n",
+		"");
+}
+
 static void show_is_a_page(void **state)
 {
 	jailed = true;
@@ -176,6 +196,7 @@ static void show_is_a_page(void **state)
 		      "PATHS      4 (1 ro, 2 rw, 0 masked, 1 private)\n"
 		      "VARIABLES  2\n"
 		      "ROUTES     2 (1 deny)\n"
+		      "PORTS      2 (1 listening)\n"
 		      "\n"
 		      "LAYER  STRENGTH  DETAIL\n"
 		      "ipv6   off       no such thing\n"
@@ -204,7 +225,8 @@ static void show_of_a_silent_session(void **state)
 		"  \"workspace\": \"/src/\\\\xff\\u001b[2J\\n\",\n  \"leader\": 42,\n  \"jailed\": false,\n"
 		"  \"exit_status\": null,\n  \"paths\": null,\n  \"paths_ro\": null,\n  \"paths_rw\": null,\n"
 		"  \"paths_masked\": null,\n  \"paths_private\": null,\n  \"variables\": null,\n"
-		"  \"routes\": null,\n  \"routes_deny\": null,\n"
+		"  \"routes\": null,\n  \"routes_deny\": null,\n  \"ports\": null,\n"
+		"  \"ports_listening\": null,\n"
 		"  \"posture\": [\n    {\n      \"layer\": \"ipv6\",\n      \"strength\": \"off\",\n"
 		"      \"detail\": \"no such thing\"\n    }\n  ],\n"
 		"  \"warnings\": [\n    \"mind\\u001b[1m\"\n  ]\n}\n",
@@ -327,6 +349,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exposure_has_two_forms),
 		cmocka_unit_test(routes_have_columns),
+		cmocka_unit_test(ports_have_columns),
 		cmocka_unit_test(show_is_a_page),
 		cmocka_unit_test(show_of_a_silent_session),
 		cmocka_unit_test(why_explains),

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: MIT
+"""Ports that cross between the loopback addresses of jail and machine: those that are named, and no other."""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+
+import network
+from bus_cases import Held, answer
+from case import SANDBOX, equal, holds, processes, test, wait_for
+from fault_cases import Leavings
+from machine import ALICE, BOB, ROOT
+from network_cases import reach
+from reach_cases import arrived, inside, quiet
+
+BOTH = (ALICE, ROOT)
+PYTHON = "/usr/bin/python3"
+LOCAL, LOCAL6, LOW, SILENT, OTHER, CALLBACK = 5432, 5433, 88, 5434, 5435, 1455
+
+# A line for each "ADDRESS PORT": what came back until the end, or the error, and whether it took less than a second.
+CLIENT = """
+import errno, socket, sys, time
+for target in sys.argv[1:]:
+    host, port = target.split()
+    begin = time.monotonic()
+    try:
+        s = socket.create_connection((host, int(port)), 5)
+        s.sendall(b"hello")
+        s.shutdown(socket.SHUT_WR)
+        said = b""
+        while True:
+            more = s.recv(65536)
+            if not more:
+                break
+            said += more
+        said = said.decode()
+    except TimeoutError:
+        said = "ETIMEDOUT"
+    except OSError as error:
+        said = errno.errorcode.get(error.errno, str(error))
+        # what shutdown(2) says of a connection that was reset meanwhile
+        said = "ECONNRESET" if said in ("ENOTCONN", "EPIPE") else said
+        # of the ledger, or without it of the prohibiting route
+        said = "denied" if said in ("EHOSTUNREACH", "EACCES") else said
+    print(said, "soon" if time.monotonic() - begin < 1 else "late", flush=True)
+"""
+
+# Answers each connection with its name and what it was sent, after the end of that; ends with its input.
+SERVER = """
+import socket, sys, threading
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("127.0.0.1", int(sys.argv[1])))
+s.listen(200)
+def answer(c):
+    said = b""
+    while True:
+        try:
+            more = c.recv(65536)
+        except OSError:
+            return
+        if not more:
+            break
+        said += more
+    c.sendall(sys.argv[2].encode() + b" heard " + said)
+    c.close()
+def serve():
+    while True:
+        threading.Thread(target=answer, args=(s.accept()[0],), daemon=True).start()
+threading.Thread(target=serve, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+class Outside:
+    """A server on the machine's own loopback; what it hears it says again, when that has ended."""
+
+    def __init__(self, port, host="127.0.0.1", name="outside"):
+        self.name = name
+        self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind((host, port))
+        self.socket.listen(200)
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection):
+        said = b""
+        with connection:
+            try:
+                while more := connection.recv(65536):
+                    said += more
+                connection.sendall(self.name.encode() + b" heard " + said)
+            except OSError:
+                pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        self.thread.join()
+
+
+def asked(lab, user, *targets):
+    """What these say to a process of that user on the machine."""
+    return lab.run([PYTHON, "-c", CLIENT, *targets], user, cwd="/").ok().out.decode().splitlines()
+
+
+def asked_inside(lab, user, *targets, **options):
+    return lab.shell('exec "$@"', user, ["sh", PYTHON, "-c", CLIENT, *targets], **options).ok().out.decode().splitlines()
+
+
+def login(port=CALLBACK, name="inside"):
+    """A script for a session in which something listens at that port."""
+    return f"exec {PYTHON} -c '{SERVER}' {port} {name}"
+
+
+def ports(lab, held, user):
+    return answer(lab.call("ListPorts", user=user, interface="org.claudesandbox1.Session", path=held.path))[0]
+
+
+def children(held):
+    """The process that is in the network of that session and outside its other namespaces, by the session's pid."""
+    session = next(pid for pid, text in processes().items() if text.endswith("claude-sandbox/session") and
+                   "claude-sandbox/init" in " ".join(below(pid)))
+    own = os.readlink(f"/proc/{session}/ns/net")
+    found = []
+    for pid in processes():
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+                parent = int(f.read().rsplit(")", 1)[1].split()[1])
+            if parent == session and os.readlink(f"/proc/{pid}/ns/net") != own and \
+                    os.readlink(f"/proc/{pid}/exe").endswith("claude-sandbox/session"):
+                found.append(pid)
+        except OSError:
+            pass
+    return session, found
+
+
+def below(pid):
+    """The command lines of everything below pid."""
+    parents = {}
+    for other in processes():
+        try:
+            with open(f"/proc/{other}/stat", encoding="ascii", errors="replace") as f:
+                parents[other] = int(f.read().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            pass
+    found, level = [], {pid}
+    while level:
+        level = {other for other, parent in parents.items() if parent in level}
+        found += [processes().get(other, "") for other in level]
+    return found
+
+
+@test(90, needs="bus")
+def local_ports_lead_outside(lab):
+    lab.configure(f"local-port = {LOCAL}\nlocal-port = {LOCAL6}\nlocal-port = {LOW}\nlocal-model-port = {SILENT}\n")
+    for user in BOTH:
+        with Outside(LOCAL), Outside(LOCAL6, "::1", "six"), Outside(LOW, name="low"), Outside(OTHER):
+            equal(asked_inside(lab, user, f"127.0.0.1 {LOCAL}", f"127.0.0.1 {LOCAL6}", f"127.0.0.1 {LOW}",
+                               f"127.0.0.1 {SILENT}", f"127.0.0.1 {OTHER}", f"{network.HOST} {LOCAL}"),
+                  ["outside heard hello soon", "six heard hello soon", "low heard hello soon",
+                   # nothing listens outside: reset at once; not named: the jail's own loopback
+                   "ECONNRESET soon", "ECONNREFUSED soon", "denied soon"], str(user))
+
+
+@test(90, needs="bus")
+def callback_ports_lead_inside(lab):
+    """For the session's user and root, on both loopback addresses of the machine, and for nobody else."""
+    lab.configure(f"callback-port = {CALLBACK}\ncallback-port = {SILENT}\n")
+    for user in BOTH:
+        with Held(lab, user, script=login()) as held:
+            targets = [f"127.0.0.1 {CALLBACK}", f"::1 {CALLBACK}", f"127.0.0.1 {SILENT}"]
+            for caller in {user, ROOT}:
+                equal(asked(lab, caller, *targets),
+                      ["inside heard hello soon", "inside heard hello soon", "ECONNRESET soon"], f"{user}: {caller}")
+            equal(asked(lab, BOB, *targets), ["ECONNRESET soon"] * 3, f"{user}: somebody else")
+            equal(asked(lab, user, f"{network.HOST} {CALLBACK}"), ["ECONNREFUSED soon"], "on loopback alone")
+            equal(ports(lab, held, user),
+                  [[CALLBACK, "callback", "listening", "/etc/claude-sandbox.conf:1"],
+                   [SILENT, "callback", "listening", "/etc/claude-sandbox.conf:2"]])
+            # neither a neighbour nor another session gets there
+            done = subprocess.run(["/usr/bin/nsenter", "-t", str(lab.network.inet.process), "-n", PYTHON, "-c", CLIENT,
+                                   f"{network.HOST} {CALLBACK}"], capture_output=True, check=False, timeout=20)
+            equal(done.stdout, b"ECONNREFUSED soon\n", repr(done))
+        lab.restore()
+        lab.configure(f"callback-port = {CALLBACK}\n")
+        with Held(lab, user, script=login()):
+            lab.restore()
+            equal(asked_inside(lab, user, f"127.0.0.1 {CALLBACK}", f"{network.HOST} {CALLBACK}"),
+                  ["ECONNREFUSED soon", "denied soon"], f"{user}: from another session")
+            lab.configure(f"callback-port = {CALLBACK}\ncallback-port = {SILENT}\n")
+        equal(asked(lab, user, f"127.0.0.1 {CALLBACK}"), ["ECONNREFUSED soon"], f"{user}: gone with the session")
+
+
+@test(60, needs="bus")
+def connections_given_up_are_nobodys(lab):
+    """Data from a socket that its process has closed already reaches nothing, whatever the kernel says of its owner."""
+    lab.configure(f"callback-port = {CALLBACK}\n")
+    send = ("import socket\nfor i in range(50):\n s = socket.create_connection(('127.0.0.1', " f"{CALLBACK}" "))\n"
+            " try:\n  s.sendall(b'stolen')\n except OSError:\n  pass\n s.close()\nprint('sent')\n")
+    listen = ("import socket, select, sys\ns = socket.socket()\ns.bind((\"127.0.0.1\", " f"{CALLBACK}" "))\ns.listen(99)\n"
+              "print(\"ready\", flush=True)\nn = 0\n"
+              "while sys.stdin not in select.select([s, sys.stdin], [], [])[0]:\n"
+              "  c = s.accept()[0]; print(c.recv(99), flush=True)\n")
+    with Held(lab, ALICE, script=f"exec {PYTHON} -c '{listen}'") as held:
+        equal(lab.run([PYTHON, "-c", send], BOB, cwd="/").ok().out, b"sent\n")
+        equal(asked(lab, BOB, f"127.0.0.1 {CALLBACK}"), ["ECONNRESET soon"])
+        held.end()
+        equal(held.process.stdout.read(), b"", "what reached the agent")
+
+
+@test(60, needs="bus")
+def last_bytes_of_an_agent_arrive(lab):
+    """A login page that is the last that the agent says."""
+    lab.configure(f"callback-port = {CALLBACK}\n")
+    page = ("import socket\ns = socket.socket()\ns.bind((\"127.0.0.1\", " f"{CALLBACK}" "))\ns.listen(9)\nprint(\"ready\", flush=True)\n"
+            "c = s.accept()[0]\nc.recv(99)\nc.sendall(b\"p\" * 100000)\n")
+    for user in BOTH:
+        with Held(lab, user, script=f"exec {PYTHON} -c '{page}'") as held:
+            equal(asked(lab, user, f"127.0.0.1 {CALLBACK}"), ["p" * 100000 + " soon"], str(user))
+            equal(held.process.wait(10), 0)
+
+
+@test(90, needs="bus")
+def ports_that_are_taken(lab):
+    lab.configure(f"callback-port = {CALLBACK}\nlocal-port = {LOCAL}\ncallback-port = {SILENT}\ncallback-port = {LOW}\n")
+    origin = "/etc/claude-sandbox.conf"
+    for user in BOTH:
+        with Outside(CALLBACK, name="squatter"), Outside(SILENT, "::1"):
+            with Held(lab, user) as held:
+                equal(ports(lab, held, user),
+                      [[LOCAL, "local", "listening", f"{origin}:2"], [CALLBACK, "callback", "taken", f"{origin}:1"],
+                       [SILENT, "callback", "listening", f"{origin}:3"], [LOW, "callback", "failed", f"{origin}:4"]], str(user))
+                held.end()
+                err = held.process.stderr.read().decode()
+        for word in (f"callback-port {CALLBACK}: another program listens on 127.0.0.1:{CALLBACK}",
+                     f"callback-port {SILENT}: another program listens on [::1]:{SILENT}",
+                     f"callback-port {LOW}: an agent cannot listen on a port below 1024"):
+            holds(word in err, f"{user}: {word!r} is not in {err!r}")
+        equal(len(err.splitlines()), 3, err)
+        with Held(lab, user, script=login()):
+            with Held(lab, user) as second:
+                equal([row[2] for row in ports(lab, second, user) if row[0] == CALLBACK], ["taken"], f"{user}: a second session")
+                equal(asked(lab, user, f"127.0.0.1 {CALLBACK}"), ["inside heard hello soon"], "the first keeps it")
+
+
+@test(60, needs="bus")
+def ports_are_shown(lab):
+    lab.configure(f"callback-port = {CALLBACK}\nlocal-model-port = {LOCAL}\nlocal-port = {LOCAL}\n")
+    with Held(lab) as held:
+        equal(lab.run([SANDBOX, "ports"], cwd="/").ok().out.decode().splitlines(),
+              ["PORT  DIRECTION  STATE      ORIGIN", f"{LOCAL}  local      listening  /etc/claude-sandbox.conf:3",
+               f"{CALLBACK}  callback   listening  /etc/claude-sandbox.conf:1"])
+        shown = lab.run([SANDBOX, "show", held.id], cwd="/").ok().out.decode()
+        holds("PORTS      2 (2 listening)" in shown and "some cross" in shown, shown)
+        holds(lab.run([SANDBOX, "ports", held.id], BOB, cwd="/").status != 0, "another's are not shown")
+    lab.restore()
+    with Held(lab) as held:
+        equal(lab.run([SANDBOX, "ports"], cwd="/").ok().out, b"no ports cross\n")
+        equal(ports(lab, held, ALICE), [])
+        equal(children(held)[1], [], "no process for ports that are not")
+
+
+@test(60, needs="bus")
+def twins_add_for_root(lab):
+    lab.configure(f"local-port = {LOCAL}\n")
+    env = lab.environment(ROOT, CLAUDE_SANDBOX_LOCAL_PORTS=f"{OTHER}, {LOCAL}", CLAUDE_SANDBOX_CALLBACK_PORTS=str(CALLBACK),
+                          CLAUDE_SANDBOX_LOCAL_MODEL_PORT=str(SILENT))
+    with Outside(LOCAL), Outside(OTHER), Outside(SILENT), Held(lab, ROOT, login(), env=env) as held:
+        equal([row[:3] for row in ports(lab, held, ROOT)],
+              [[LOCAL, "local", "listening"], [OTHER, "local", "listening"], [SILENT, "local", "listening"],
+               [CALLBACK, "callback", "listening"]])
+        equal(asked(lab, ROOT, f"127.0.0.1 {CALLBACK}"), ["inside heard hello soon"])
+
+
+@test(120, needs="bus")
+def denials_hold_beside_ports(lab):
+    """Everything else is refused as ever, by every trick, and the namespace is what was meant."""
+    lab.configure(f"local-port = {network.ECHO_PORT}\ncallback-port = {CALLBACK}\n")
+    for user in BOTH:
+        quiet(lab)
+        token = f"beside-{user}"
+        rows = reach(lab, network.DENIED, token, inside(lab, user), limit=1000)
+        # the named port of loopback is meant to be reached, by TCP
+        equal([row for row in rows if row[4] == "reached" and (row[3] != network.LOOPBACK or row[0] != "tcp")], [], f"{user}")
+        equal([note for note in arrived(lab, token) if note[1] != network.LOOPBACK or note[0] != "tcp"], [], f"{user}")
+
+
+@test(90, needs="bus")
+def many_connections_at_once(lab):
+    """A hundred at a time each way, and one that nobody reads stops none of them."""
+    lab.configure(f"local-port = {LOCAL}\ncallback-port = {CALLBACK}\n")
+    many = """
+import socket, sys
+port = int(sys.argv[1])
+slow = socket.create_connection(("127.0.0.1", port))
+slow.setblocking(False)
+total = 0
+try:
+    while total < 1 << 28:
+        total += slow.send(bytes(1 << 20))
+except BlockingIOError:
+    pass
+all = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+for i, s in enumerate(all):
+    s.sendall(str(i).encode() * 20000)
+    s.shutdown(socket.SHUT_WR)
+wrong = 0
+for i, s in enumerate(all):
+    said = b""
+    while more := s.recv(65536):
+        said += more
+    wrong += said.partition(b" heard ")[2] != str(i).encode() * 20000
+print(wrong)
+"""
+    for user in BOTH:
+        with Outside(LOCAL):
+            equal(lab.shell('exec "$@"', user, ["sh", PYTHON, "-c", many, str(LOCAL)]).ok().out, b"0\n", f"{user}: local")
+        with Held(lab, user, script=login()):
+            equal(lab.run([PYTHON, "-c", many, str(CALLBACK)], user, cwd="/").ok().out, b"0\n", f"{user}: callback")
+
+
+@test(120, needs="bus")
+def gone_with_the_session(lab):
+    """Whoever is killed: nothing listens, and nothing of it is left."""
+    lab.configure(f"local-port = {LOCAL}\ncallback-port = {CALLBACK}\n")
+    for user in BOTH:
+        leavings = Leavings(lab)
+        for victim in ("session", "launch", "init"):
+            with Held(lab, user, script=login()) as held:
+                session, (child,) = children(held)
+                pid = {"session": session, "launch": held.process.pid}.get(victim) or \
+                    next(p for p, text in processes().items() if text.endswith("claude-sandbox/init"))
+                os.kill(pid, signal.SIGKILL)
+                wait_for(lambda: not os.path.exists(f"/proc/{child}"), f"{user}, {victim}: the process for ports goes too")
+                wait_for(lambda: asked(lab, user, f"127.0.0.1 {CALLBACK}") == ["ECONNREFUSED soon"],
+                         f"{user}, {victim}: the port is free")
+                held.process.wait(10)
+            lab.shell("true", user, limit=20)               # sweeps what a killed session could not
+            leavings.nothing_left(f"{user}: {victim} was killed")
+
+
+@test(60, needs="bus")
+def death_of_the_process_for_ports(lab):
+    """Then a login does not come in any more, which the list says; local ports and the agent go on."""
+    lab.configure(f"local-port = {LOCAL}\ncallback-port = {CALLBACK}\n")
+    script = f"echo ready; read x; {PYTHON} -c '{CLIENT}' '127.0.0.1 {LOCAL}'; read y"
+    for user in BOTH:
+        with Outside(LOCAL), Held(lab, user, script=script) as held:
+            session, (child,) = children(held)
+            os.kill(child, signal.SIGKILL)
+            wait_for(lambda: [row[2] for row in ports(lab, held, user)] == ["listening", "failed"], "the list says so")
+            equal(asked(lab, user, f"127.0.0.1 {CALLBACK}"), ["ECONNREFUSED soon"], str(user))
+            held.process.stdin.write(b"\n")
+            held.process.stdin.flush()
+            equal(held.process.stdout.readline(), b"outside heard hello soon\n", str(user))
+            holds(os.path.exists(f"/proc/{session}"), "the session goes on")
+
+
+@test(60, needs="bus")
+def process_for_ports_has_nothing_else(lab):
+    """No capability, two descriptors at most, a filter, no way to it from inside."""
+    for procfs in ("auto", "outer"):
+        lab.configure(f"callback-port = {CALLBACK}\nprocfs = {procfs}\n")
+        for user in BOTH:
+            script = "echo ready; while read pid; do kill -0 $pid; cat /proc/$pid/environ /proc/$pid/maps >&2; echo done; done"
+            with Held(lab, user, script=script) as held:
+                _, (child,) = children(held)
+                with open(f"/proc/{child}/status", encoding="ascii") as f:
+                    status = dict(line.split(":", 1) for line in f)
+                equal([status[name].strip() for name in ("CapEff", "CapPrm", "CapInh", "CapAmb", "NoNewPrivs", "Seccomp")],
+                      ["0" * 16] * 4 + ["1", "2"], f"{user}: {procfs}")
+                fds = [os.readlink(f"/proc/{child}/fd/{fd}") for fd in os.listdir(f"/proc/{child}/fd")]
+                holds(len(fds) <= 2 and all(fd.startswith("socket:") for fd in fds), f"{user}: {fds}")
+                equal(os.readlink(f"/proc/{child}/ns/mnt"), os.readlink("/proc/self/ns/mnt"), "it is not in the jail")
+                held.process.stdin.write(b"%d\n" % child)
+                held.process.stdin.flush()
+                equal(held.process.stdout.readline(), b"done\n")
+                held.end()
+                err = held.process.stderr.read().decode()
+                holds("No such process" in err, f"{user}, {procfs}: no signal to it: {err!r}")
+                equal(err.count("No such file") + err.count("Permission denied"), 2, f"{user}, {procfs}: {err!r}")
+        lab.restore()
+
+
+@test(60, needs="bus")
+def the_agents_own_use_of_a_local_port(lab):
+    """The listener is there before the agent, who cannot take its place; the callback's place is the agent's."""
+    lab.configure(f"local-port = {LOCAL}\ncallback-port = {CALLBACK}\n")
+    bind = "import socket\nfor p in ({}, {}):\n try:\n  socket.socket().bind((\"127.0.0.1\", p)); print(\"bound\")\n except OSError as e:\n  print(e.errno)\n"
+    for user in BOTH:
+        equal(lab.shell('exec "$@"', user, ["sh", PYTHON, "-c", bind.format(LOCAL, CALLBACK)]).ok().out, b"98\nbound\n", str(user))
