@@ -42,6 +42,11 @@
 #define CS_SIGNAL_DENIED "Denied"
 #define CS_SIGNAL_STATE_CHANGED "StateChanged"
 
+#define CS_MEMBER_LIST_EVENTS "ListEvents"
+#define CS_SIGNAL_EVENT "Event"
+/* One event of the audit log: time, kind, uid, session, details */
+#define CS_EVENT_SIGNATURE "(tsusa{ss})"
+
 /* Properties of the manager that clients read */
 #define CS_PROPERTY_VERSION "Version"
 #define CS_PROPERTY_CONFIG_ERROR "ConfigError"
@@ -84,6 +89,16 @@
 #define CS_ACTION_EDIT_ALLOW_IP "org.claudesandbox1.edit-allow-ip"
 #define CS_ACTION_MANAGE_SESSIONS "org.claudesandbox1.manage-sessions"
 
+/* The journal's MESSAGE_ID of each kind of event (systemd.journal-fields(7)): never another one. */
+#define CS_MESSAGE_LAUNCH "7c60de48b405498988d422b9d1855e1b"
+#define CS_MESSAGE_POSTURE "cb8103f0f7b54e6d91f9044a91d6bb1a"
+#define CS_MESSAGE_REFUSED "22d0d9034c5a4feb937e9517ce8af425"
+#define CS_MESSAGE_STOP "800d8f1f03474e24b0cdfaab22573187"
+#define CS_MESSAGE_ADOPTED "4658ce03564446c7aec828f6d97166bc"
+#define CS_MESSAGE_ALLOW_IP "89ca5cb8ed1b4560a4acfa22e4e01703"
+#define CS_MESSAGE_DENIED "9776c96cf13344a98f3e1faa940c2df8"
+#define CS_MESSAGE_EXIT "638f41ca788b439297324358b5c14cfe"
+
 /* Places. Absolute and fixed: nothing that a caller says moves them. */
 #define CS_CONFIG_PATH "/etc/claude-sandbox.conf"
 #define CS_GITCONFIG_PATH "/etc/claude-gitconfig"
@@ -102,6 +117,8 @@
 /* What the marker holds: the profile's name, and the absolute path inside of the agent's program. */
 #define CS_MARKER_FORMAT "%s\n%s\n"
 #define CS_TEMP_ROOT "/var/tmp/claude-agent"
+/* Root's; a file for each uid. */
+#define CS_LOG_DIR "/var/log/claude-sandbox"
 
 /* A session's id: 16 characters of [a-z2-7] (RFC 4648 base 32, lower case). */
 #define CS_ID_LENGTH 16

@@ -6,6 +6,7 @@
 	"ID is a session's id or its\nbeginning; without it the only session, or that of the " \
 	"current directory.\n"
 
+static const char *const log_options[] = { "-f", "--follow", NULL };
 static const char *const install_options[] = { "--list", "--remove", NULL };
 
 static const SandboxVerb verbs[] = {
@@ -132,6 +133,20 @@ static const SandboxVerb verbs[] = {
 		.options = install_options,
 		.has_json = true,
 		.run = verb_install,
+	},
+	{
+		.name = "log",
+		.synopsis = "[--json] [-f] [ID]",
+		.summary = "list what happened: launches, refusals, changes, ends",
+		.details = "The newest 1000 events of your sessions and calls; everybody's for root. With "
+			   "ID, a\n"
+			   "session's whole id, only what is about it. -f, --follow: and then whatever "
+			   "happens,\n"
+			   "one line each, until it is interrupted.\n",
+		.takes_argument = true,
+		.options = log_options,
+		.has_json = true,
+		.run = verb_log,
 	},
 	{
 		.name = "version",

@@ -15,5 +15,6 @@ int verb_stop(const SandboxCall *call, const SandboxContext *context);
 int verb_allow_ip(const SandboxCall *call, const SandboxContext *context);
 int verb_policy(const SandboxCall *call, const SandboxContext *context);
 int verb_install(const SandboxCall *call, const SandboxContext *context);
+int verb_log(const SandboxCall *call, const SandboxContext *context);
 int verb_version(const SandboxCall *call, const SandboxContext *context);
 int verb_help(const SandboxCall *call, const SandboxContext *context);

@@ -57,6 +57,7 @@ static int take_over(Manager *manager, const Record *record, int pidfd, int link
 	session->pid = record->pid;
 	session->pidfd = TAKE_FD(owned_pidfd);
 	session->awaited = true;
+	session->posture_known = true; /* its first service wrote it down */
 	if (run_dir_read_group(record->id, session->group) >= 0 &&
 	    !cgroups_has(manager->cgroups, session->group))
 		session->group[0] = '\0';
@@ -132,8 +133,7 @@ static void adopt_one(void *userdata, const char *id)
 		log_line("session %s cannot be taken over: %s", id, strerror(-r));
 		return;
 	}
-	log_line("session %s is taken over: agent %s of %s (uid %u)", id, record.agent, record.user,
-		 record.uid);
+	audit_adopted(manager->audit, registry_find(manager->registry, id), NULL);
 }
 
 static void settle(Manager *manager)

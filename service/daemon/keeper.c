@@ -154,13 +154,13 @@ static unsigned take_exit(Session *session, const LinkMessage *m)
 	return changes;
 }
 
-/* The session's own statement: one line of the log, whatever it holds. */
-static void say_why(const Session *session, const char *text)
+/* The session's own statement: one line of the log, whatever it holds, and a detail of its end. */
+static void say_why(Session *session, const char *text)
 {
-	_cleanup_free_ char *shown = wire_text(text, WHY_MAX);
-
+	free(session->why);
+	session->why = wire_text(text, WHY_MAX);
 	log_line("session %s of uid %u ended its agent: %s", session->id, session->uid,
-		 shown ? shown : "no memory");
+		 session->why ?: "no memory");
 }
 
 static void take_message(Keeper *keeper, const LinkMessage *m)
@@ -180,6 +180,9 @@ static void take_message(Keeper *keeper, const LinkMessage *m)
 		if (m->text && *m->text)
 			say_why(session, m->text);
 		break;
+	case LINK_DENIED:
+		denied_sum_add(&session->denied, m->rows, m->n_rows);
+		return;
 	case LINK_STARTED:
 		refresh(keeper);
 		keeper->events->started(keeper->userdata, session);

@@ -410,8 +410,7 @@ static int start(Making *making, char **ret_problem)
 		keeper_kill(session->keeper);
 		return refuse(ret_problem, r, "The session cannot be watched: %s.", strerror(-r));
 	}
-	log_line("session %s: agent %s for %s (uid %u) in %s", session->id, session->agent, session->user,
-		 session->uid, session->workspace);
+	audit_launch(manager->audit, session, NULL, NULL);
 	return 0;
 }
 

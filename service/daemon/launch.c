@@ -73,6 +73,8 @@ void launch_refuse(Launch *launch, const char *error, const char *sentence)
 
 	log_line("uid %u: launch of %s refused: %s", launch->client->uid, launch->profile->name,
 		 shown ? shown : error);
+	audit_refused(launch->manager->audit, launch->client->uid, CS_MEMBER_LAUNCH, error,
+		      launch->profile->name, launch->session);
 	(void)sd_bus_reply_method_errorf(launch->call, error, "%s",
 					 shown ? shown : error_sentence(error, NULL));
 	launch_free(launch);
@@ -340,6 +342,8 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 	if (r < 0) {
 		log_line("uid %u: launch refused: %s", client->uid,
 			 reterr->message ? reterr->message : strerror(-r));
+		audit_refused(manager->audit, client->uid, CS_MEMBER_LAUNCH, reterr->name,
+			      launch->profile ? launch->profile->name : NULL, NULL);
 		launch_free(launch);
 		return r;
 	}

@@ -3,6 +3,7 @@
 
 #include "dbus/names.h"
 #include "dbus/wire.h"
+#include "service/daemon/audit-bus.h"
 #include "service/daemon/config-file.h"
 #include "service/daemon/launch.h"
 #include "service/daemon/request.h"
@@ -232,6 +233,7 @@ static const struct {
 	{ CS_MEMBER_LAUNCH, on_launch },
 	{ CS_MEMBER_LIST_ALLOW_IP, on_list_allow_ip },
 	{ CS_MEMBER_LIST_SESSIONS, on_list_sessions },
+	{ CS_MEMBER_LIST_EVENTS, audit_bus_list },
 	{ CS_MEMBER_SUBSCRIBE, on_subscribe },
 	{ CS_MEMBER_UNSUBSCRIBE, on_unsubscribe },
 	{ CS_MEMBER_STOP_SESSION, on_stop_session },
@@ -307,6 +309,8 @@ static const sd_bus_vtable vtable[] = {
 				SD_BUS_RESULT("as", unconfirmed), on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_LIST_SESSIONS, SD_BUS_NO_ARGS,
 				SD_BUS_RESULT("a(sossuayts)", sessions), on_method, OPEN),
+	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_LIST_EVENTS, SD_BUS_ARGS("s", session, "a{sv}", options),
+				SD_BUS_RESULT("a" CS_EVENT_SIGNATURE, events), on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_SUBSCRIBE, SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_UNSUBSCRIBE, SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_STOP_SESSION, SD_BUS_ARGS("s", id, "a{sv}", options),
@@ -321,6 +325,7 @@ static const sd_bus_vtable vtable[] = {
 	SD_BUS_SIGNAL_WITH_ARGS(CS_SIGNAL_SESSION_REMOVED, SD_BUS_ARGS("s", id, "o", session), 0),
 	SD_BUS_SIGNAL(CS_SIGNAL_ALLOW_IP_CHANGED, "", 0),
 	SD_BUS_SIGNAL(CS_SIGNAL_POLICY_CHANGED, "", 0),
+	SD_BUS_SIGNAL_WITH_ARGS(CS_SIGNAL_EVENT, SD_BUS_ARGS(CS_EVENT_SIGNATURE, event), 0),
 	SD_BUS_SIGNAL_WITH_ARGS(CS_SIGNAL_ROW, SD_BUS_ARGS("s", call, "(sssss)", row), 0),
 	SD_BUS_VTABLE_END,
 };

@@ -12,6 +12,7 @@
 #include "dbus/names.h"
 #include "dbus/wire.h"
 #include "service/daemon/adopt.h"
+#include "service/daemon/audit-bus.h"
 #include "service/daemon/call.h"
 #include "service/daemon/launch.h"
 #include "service/daemon/log.h"
@@ -63,7 +64,7 @@ static void stop_go(Stop *stop)
 		stop_free(stop);
 		return;
 	}
-	log_line("session %s is stopped by uid %u", session->id, stop->client->uid);
+	audit_stop(stop->manager->audit, session, stop->client->uid);
 	keeper_stop(session->keeper, stop->grace_usec);
 }
 
@@ -72,10 +73,14 @@ static void on_stop_decided(void *userdata, int result, const char *reason)
 	Stop *stop = userdata;
 
 	stop->query = NULL;
-	if (result < 0)
+	if (result < 0) {
+		audit_refused(stop->manager->audit, stop->client->uid, CS_MEMBER_STOP_SESSION,
+			      CS_ERROR_NOT_AUTHORIZED, NULL,
+			      registry_find(stop->manager->registry, stop->id));
 		stop_refuse(stop, CS_ERROR_NOT_AUTHORIZED, reason);
-	else
+	} else {
 		stop_go(stop);
+	}
 }
 
 static size_t stops_count(const Manager *manager, uid_t uid, size_t *ret_all)
@@ -133,6 +138,8 @@ static void on_session_changed(void *userdata, Session *session, unsigned change
 {
 	Manager *manager = userdata;
 
+	if (changes & KEEPER_POSTURE)
+		audit_posture(manager->audit, session);
 	signals_session_changed(&manager->signals, session, changes);
 }
 
@@ -151,10 +158,7 @@ static void on_session_ended(void *userdata, Session *session)
 	Manager *manager = userdata;
 
 	launch_session_ended(manager, session);
-	if (session->exit_status == EXIT_STATUS_UNKNOWN)
-		log_line("session %s has ended", session->id);
-	else
-		log_line("session %s has ended: status 0x%04x", session->id, (unsigned)session->exit_status);
+	audit_exit(manager->audit, session);
 
 	/* The signal tells of an object that is no longer there, and of a count without it. */
 	keeper_free(session->keeper);
@@ -368,6 +372,9 @@ static int manager_attach(Manager *manager)
 		return r;
 	manager->signals =
 		(Signals){ .bus = manager->bus, .clients = manager->clients, .registry = manager->registry };
+	r = audit_new(audit_bus_tell, manager, &manager->audit);
+	if (r < 0)
+		return r;
 
 	r = sd_event_add_signal(event, &manager->terminate, SIGTERM, on_signal, manager);
 	if (r >= 0)
@@ -420,6 +427,7 @@ Manager *manager_free(Manager *manager)
 	registry_free(manager->registry);
 	cgroups_free(manager->cgroups);
 	users_free(manager->users);
+	audit_free(manager->audit);
 	sd_event_source_disable_unref(manager->idle);
 	sd_event_source_disable_unref(manager->after);
 	sd_event_source_disable_unref(manager->late);

@@ -7,6 +7,7 @@
 #include <systemd/sd-event.h>
 
 #include "dbus/base.h"
+#include "service/daemon/audit.h"
 #include "service/daemon/auth.h"
 #include "service/daemon/cgroup.h"
 #include "service/daemon/client.h"
@@ -32,6 +33,7 @@ typedef struct Manager {
 	Users *users;
 	Cgroups *cgroups;
 	Signals signals;
+	Audit *audit;
 	Launch *launches;          /* not answered yet */
 	Stop *stops;               /* likewise */
 	TableQuery *table_queries; /* what sessions are asked for callers */

@@ -27,6 +27,8 @@ Session *session_free(Session *session)
 	free(session->workspace);
 	link_cells_done(&session->warnings);
 	link_cells_done(&session->posture);
+	denied_sum_done(&session->denied);
+	free(session->why);
 	close_fd(session->pidfd);
 	free(session);
 	return NULL;

@@ -7,6 +7,7 @@
 
 #include "dbus/base.h"
 #include "dbus/names.h"
+#include "service/daemon/denied-sum.h"
 #include "service/daemon/link-client.h"
 
 typedef struct Registry Registry;
@@ -25,6 +26,9 @@ typedef struct Session {
 	bool jailed;
 	int exit_status;
 	LinkCells warnings, posture;
+	bool posture_known; /* it is in the audit log */
+	DeniedSum denied;
+	char *why; /* it ended its agent; NULL for nothing */
 
 	/* Its process, `session` */
 	pid_t pid;

@@ -157,6 +157,21 @@ int run_dir_make_temp(uid_t uid, gid_t gid, char **ret_problem)
 	return fd < 0 ? fd : 0;
 }
 
+int run_dir_open_log(bool make, char **ret_problem)
+{
+	_cleanup_close_ int fd = FD_NONE;
+	struct stat st;
+
+	if (make)
+		return root_directory(CS_LOG_DIR, 0700, ret_problem);
+	fd = directory_open(CS_LOG_DIR);
+	if (fd < 0)
+		return TAKE_FD(fd);
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return st.st_uid == 0 ? TAKE_FD(fd) : -EPERM;
+}
+
 static int session_directory_open(const char *id)
 {
 	_cleanup_close_ int fd = FD_NONE;

@@ -34,6 +34,12 @@ int run_dir_open_locks(uid_t uid, int *ret_guard_fd, int *ret_state_fd, char **r
  */
 int run_dir_make_temp(uid_t uid, gid_t gid, char **ret_problem);
 
+/*
+ * Open CS_LOG_DIR (root's, 0700), made where it is missing if make is set. Return: its descriptor; -ENOENT
+ * where it is missing; -EPERM and other negative errnos with *ret_problem, which may be NULL.
+ */
+int run_dir_open_log(bool make, char **ret_problem);
+
 /* Make the directory of a session (root's, 0711). Return: 0, or -EEXIST and other negative errnos. */
 int run_dir_make_session(const char *id);
 /*

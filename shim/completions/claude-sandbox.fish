@@ -6,7 +6,7 @@ function __claude_sandbox_ids
     claude-sandbox sessions 2>/dev/null | awk 'NR > 1 { print $1 "\t" $2 }'
 end
 
-set -l verbs shell sessions show exposure routes ports why stop allow-ip policy install version help
+set -l verbs shell sessions show exposure routes ports why stop allow-ip policy install log version help
 
 complete -c claude-sandbox -f
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -l json -d 'Write JSON instead of lines'
@@ -23,14 +23,16 @@ complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a stop -
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a allow-ip -d 'List the reachable internal addresses'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a policy -d 'Show every setting'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a install -d 'Install an agent for every user'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a log -d 'List what happened'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a version -d 'Show the versions'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a help -d 'Show the help'
-complete -c claude-sandbox -n "__fish_seen_subcommand_from show exposure routes ports stop" -a '(__claude_sandbox_ids)'
+complete -c claude-sandbox -n "__fish_seen_subcommand_from show exposure routes ports stop log" -a '(__claude_sandbox_ids)'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from why" -F
 complete -c claude-sandbox -n "__fish_seen_subcommand_from why" -l session -x -a '(__claude_sandbox_ids)' -d 'The session'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -a 'claude codex pi'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -l list -d 'List what is installed'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -l remove -d 'Take one away'
+complete -c claude-sandbox -n "__fish_seen_subcommand_from log" -s f -l follow -d 'Show what happens'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from allow-ip" -a list
 complete -c claude-sandbox -n "__fish_seen_subcommand_from help" -a "$verbs"
 complete -c claude-sandbox -n "__fish_seen_subcommand_from shell" -F

@@ -64,6 +64,7 @@ class Machine:
     def __init__(self, build, stand_in):
         run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
         run("mount", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", "/var/tmp")
+        run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/var/log")
         run("ip", "link", "set", "lo", "up")
         for directory in ("/usr", "/etc"):
             overlay(directory)

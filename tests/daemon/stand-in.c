@@ -231,6 +231,28 @@ static _noreturn_ void finish(StandIn *s, int status)
 	_exit(0);
 }
 
+/* The same destination twice, as it grows, then more of them than anybody keeps. */
+static void send_denied(StandIn *s)
+{
+	LinkMessage m = LINK_MESSAGE_INIT;
+	LinkRow rows[3] = { 0 };
+	char address[32];
+
+	m.kind = LINK_DENIED;
+	m.table = LINK_TABLE_DENIED;
+	m.rows = rows;
+	for (unsigned i = 0; i < 40; i++) {
+		(void)snprintf(address, sizeof(address), "10.0.%u.1\x1b", i);
+		rows[0] = (LinkRow){ .columns = { (char *)"5", (char *)"tcp", address, (char *)"80",
+						  (char *)"", (char *)"range", (char *)"0" } };
+		rows[1] = (LinkRow){ .columns = { (char *)"5", (char *)"tcp", (char *)"10.0.0.2",
+						  (char *)"22", (char *)"ssh", (char *)"range",
+						  (char *)(i < 3 ? "4" : "12") } };
+		m.total = m.n_rows = 2;
+		send_message(s, &m);
+	}
+}
+
 static void on_link(StandIn *s)
 {
 	static uint8_t buffer[LINK_PACKET_MAX];
@@ -305,6 +327,10 @@ static void act(StandIn *s)
 	m.kind = LINK_STARTED;
 	send_message(s, &m);
 	send_state(s, LINK_STATE);
+	if (acts(s, "denied")) {
+		send_denied(s);
+		finish(s, 0);
+	}
 	if (acts(s, "exit"))
 		finish(s, 7 << 8);
 	if (acts(s, "shut")) {

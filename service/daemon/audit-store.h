@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The audit log on the disk: CS_LOG_DIR (root's, 0700) with a file of lines for each uid and one that came
+ * before it, AUDIT_FILE_MAX bytes each. A file of its own for each user, so that nobody can push the events
+ * of others out of a log that has an end. A line that a loss of power or a full disk has torn is skipped.
+ */
+
+#include "dbus/base.h"
+#include "service/daemon/audit-line.h"
+
+#define AUDIT_FILE_MAX (1u << 20)
+/* Events of one question. */
+#define AUDIT_EVENTS_MAX 1000u
+
+/* Write one line (with its end) into a user's file, whole or not at all. Return: 0 or a negative errno with
+ * *ret_problem. */
+int audit_store_append(uid_t uid, const char *line, char **ret_problem);
+
+typedef struct AuditQuery {
+	bool everybody; /* not only uid's */
+	uid_t uid;
+	const char *session;    /* only of this one; NULL: of all, and what belongs to none */
+	uint64_t before, after; /* usec, exclusive; before 0: no limit */
+	size_t max;             /* so many of the newest */
+} AuditQuery;
+
+typedef struct AuditEvents {
+	AuditEvent *events; /* the oldest first */
+	size_t n;
+} AuditEvents;
+
+void audit_events_done(AuditEvents *events);
+/* What the files hold. Return: 0, also without any; -ENOMEM; other negative errnos. */
+int audit_store_read(const AuditQuery *query, AuditEvents *ret);

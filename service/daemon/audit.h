@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What happened, for those who ask later: each event goes into the log on the disk (audit-store.h), to the
+ * journal where there is one, else to stderr, and to a listener. Names of variables may be in it, never their
+ * values, nor arguments, nor the sentence of a refusal, which may hold either.
+ */
+
+#include "dbus/base.h"
+#include "service/daemon/audit-line.h"
+#include "service/daemon/registry.h"
+
+typedef struct Audit Audit;
+/* event is borrowed. */
+typedef void (*AuditListener)(void *userdata, const AuditEvent *event);
+
+int audit_new(AuditListener listener, void *userdata, Audit **ret);
+Audit *audit_free(Audit *audit);
+DEFINE_CLEANUP(Audit, audit_free)
+
+/* widened: what this session got beyond the configuration, and who let it; both NULL for nothing. */
+void audit_launch(Audit *audit, const Session *session, const char *widened, const char *widened_by);
+/* What the session has said first about its jail. Once for each session. */
+void audit_posture(Audit *audit, Session *session);
+/* uid called member and got error. agent, session: as far as it was about one, else NULL. */
+void audit_refused(Audit *audit, uid_t uid, const char *member, const char *error, const char *agent,
+		   const Session *session);
+void audit_stop(Audit *audit, const Session *session, uid_t by);
+/* marks: why its policy is laxer than the configuration now, or NULL. */
+void audit_adopted(Audit *audit, const Session *session, char *const *marks);
+/*
+ * uid has opened an address, or closed it (verb: "add", "remove", "allow", "revoke"): for one session, or,
+ * for NULL, in the configuration. comment may be NULL; seconds 0: without an end.
+ */
+void audit_allow_ip(Audit *audit, uid_t uid, const Session *session, const char *verb, const char *address,
+		    const char *comment, uint64_t seconds);
+/* What was denied to it, if anything, and how it ended. */
+void audit_exit(Audit *audit, const Session *session);

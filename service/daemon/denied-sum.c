@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/daemon/denied-sum.h"
+
+#include "dbus/wire.h"
+
+/* Columns of LINK_TABLE_DENIED. */
+enum { COLUMN_PROTOCOL = 1, COLUMN_ADDRESS = 2, COLUMN_PORT = 3, COLUMN_PROGRAM = 4, COLUMN_COUNT = 6 };
+
+void denied_sum_done(DeniedSum *sum)
+{
+	for (size_t i = 0; i < sum->n; i++)
+		free(sum->items[i].what);
+	*sum = (DeniedSum){ 0 };
+}
+
+static bool count_parse(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret = strtoull(text, &end, 10);
+	return errno == 0 && *end == '\0';
+}
+
+static char *make_text(const LinkRow *row)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *program = row->columns[COLUMN_PROGRAM];
+
+	if (asprintf(&text, "%.16s %.64s:%.8s%s%.16s%s", row->columns[COLUMN_PROTOCOL],
+		     row->columns[COLUMN_ADDRESS], row->columns[COLUMN_PORT], *program ? " (" : "", program,
+		     *program ? ")" : "") < 0) {
+		text = NULL;
+		return NULL;
+	}
+	return wire_text(text, DENIED_TEXT_MAX);
+}
+
+static void add_row(DeniedSum *sum, const LinkRow *row)
+{
+	_cleanup_free_ char *what = NULL;
+	uint64_t count;
+	size_t i = 0;
+
+	if (!count_parse(row->columns[COLUMN_COUNT], &count))
+		return;
+	what = make_text(row);
+	if (!what)
+		return;
+	while (i < sum->n && !streq(sum->items[i].what, what))
+		i++;
+	if (i == DENIED_SUM_MAX) {
+		sum->full = true;
+		return;
+	}
+	if (i == sum->n)
+		sum->items[sum->n++] = (DeniedItem){ .what = TAKE_PTR(what) };
+	/* It never becomes less: the same row comes again when it has grown. */
+	sum->items[i].count = MAX_OF(sum->items[i].count, count);
+	for (; i > 0 && sum->items[i - 1].count < sum->items[i].count; i--) {
+		DeniedItem item = sum->items[i];
+
+		sum->items[i] = sum->items[i - 1];
+		sum->items[i - 1] = item;
+	}
+}
+
+void denied_sum_add(DeniedSum *sum, const LinkRow *rows, size_t n_rows)
+{
+	for (size_t i = 0; i < n_rows; i++)
+		add_row(sum, &rows[i]);
+}
+
+uint64_t denied_sum_count(const DeniedSum *sum)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < sum->n; i++)
+		if (__builtin_add_overflow(count, sum->items[i].count, &count))
+			return UINT64_MAX;
+	return count;
+}

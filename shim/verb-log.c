@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+
+/* log: what happened, and with -f what happens. */
+
+#include <inttypes.h>
+#include <time.h>
+
+#include "dbus/client-events.h"
+#include "shim/text.h"
+#include "shim/verb.h"
+#include "shim/verbs.h"
+
+/* The first ones are the event's own; of the others each is a detail of that name. */
+static const PrintColumn columns[] = {
+	{ "TIME", NULL, PRINT_TEXT, false },         { NULL, "time_usec", PRINT_NUMBER, false },
+	{ "EVENT", "event", PRINT_TEXT, false },     { NULL, "uid", PRINT_NUMBER, false },
+	{ "SESSION", "session", PRINT_TEXT, false }, { "USER", NULL, PRINT_TEXT, false },
+	{ "DETAILS", NULL, PRINT_TEXT, true },       { NULL, "user", PRINT_TEXT, false },
+	{ NULL, "agent", PRINT_TEXT, false },        { NULL, "workspace", PRINT_TEXT, false },
+	{ NULL, "widened", PRINT_TEXT, false },      { NULL, "by", PRINT_TEXT, false },
+	{ NULL, "posture", PRINT_TEXT, false },      { NULL, "cgroup", PRINT_TEXT, false },
+	{ NULL, "laxer", PRINT_TEXT, false },        { NULL, "member", PRINT_TEXT, false },
+	{ NULL, "error", PRINT_TEXT, false },        { NULL, "about", PRINT_TEXT, false },
+	{ NULL, "change", PRINT_TEXT, false },       { NULL, "address", PRINT_TEXT, false },
+	{ NULL, "comment", PRINT_TEXT, false },      { NULL, "seconds", PRINT_NUMBER, false },
+	{ NULL, "attempts", PRINT_TEXT, false },     { NULL, "most", PRINT_TEXT, false },
+	{ NULL, "status", PRINT_TEXT, false },       { NULL, "why", PRINT_TEXT, false },
+};
+
+enum {
+	COLUMN_TIME,
+	COLUMN_USEC,
+	COLUMN_EVENT,
+	COLUMN_UID,
+	COLUMN_SESSION,
+	COLUMN_USER,
+	COLUMN_DETAILS,
+	COLUMN_OWN,
+	COLUMNS = ELEMENTSOF(columns),
+};
+
+/* The cells that are made; the others are borrowed from the event. */
+typedef struct Texts {
+	char *time, *usec, *uid, *details;
+} Texts;
+
+typedef struct Rows {
+	Texts *texts;
+	const char **cells;
+	size_t n;
+} Rows;
+
+static void rows_done(Rows *rows)
+{
+	for (size_t i = 0; rows->texts && i < rows->n; i++) {
+		free(rows->texts[i].time);
+		free(rows->texts[i].usec);
+		free(rows->texts[i].uid);
+		free(rows->texts[i].details);
+	}
+	free(rows->texts);
+	free(rows->cells);
+}
+
+/* As the person's clock says it. */
+static char *make_time(uint64_t usec)
+{
+	time_t seconds = (time_t)(usec / USEC_PER_SEC);
+	char text[sizeof("2026-01-01 00:00:00")];
+	struct tm tm;
+
+	if (!localtime_r(&seconds, &tm) || strftime(text, sizeof(text), "%F %T", &tm) == 0)
+		return strdup("?");
+	return strdup(text);
+}
+
+/* All but the user, who has a column. */
+static char *make_details(const ClientEvent *event)
+{
+	_cleanup_free_ char *details = strdup("");
+
+	for (size_t i = 0; details && i < event->details.n_rows; i++) {
+		_cleanup_free_ char *before = details;
+		const char *name = event->details.cells[i * 2];
+
+		details = NULL;
+		if (streq(name, "user"))
+			details = strdup(before);
+		else if (asprintf(&details, "%s%s%s %s", before, *before ? ", " : "", name,
+				  event->details.cells[i * 2 + 1]) < 0)
+			details = NULL;
+	}
+	return TAKE_PTR(details);
+}
+
+static int make_row(const ClientEvent *event, Texts *texts, const char **cells)
+{
+	if (asprintf(&texts->usec, "%" PRIu64, event->usec) < 0)
+		texts->usec = NULL;
+	if (asprintf(&texts->uid, "%" PRIu32, event->uid) < 0)
+		texts->uid = NULL;
+	texts->time = make_time(event->usec);
+	texts->details = make_details(event);
+	if (!texts->usec || !texts->uid || !texts->time || !texts->details)
+		return -ENOMEM;
+	cells[COLUMN_TIME] = texts->time;
+	cells[COLUMN_USEC] = texts->usec;
+	cells[COLUMN_EVENT] = event->kind;
+	cells[COLUMN_UID] = texts->uid;
+	cells[COLUMN_SESSION] = *event->session ? event->session : NULL;
+	cells[COLUMN_USER] = client_event_detail(event, "user") ?: texts->uid;
+	cells[COLUMN_DETAILS] = texts->details;
+	for (size_t c = COLUMN_OWN; c < COLUMNS; c++)
+		cells[c] = client_event_detail(event, columns[c].key);
+	return 0;
+}
+
+static int make_rows(const ClientEvent *events, size_t n, Rows *rows)
+{
+	rows->n = n;
+	rows->texts = calloc(n + 1, sizeof(*rows->texts));
+	rows->cells = calloc(n + 1, COLUMNS * sizeof(*rows->cells));
+	if (!rows->texts || !rows->cells)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (make_row(&events[i], &rows->texts[i], rows->cells + i * COLUMNS) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* What -f shows, one event after the other. */
+typedef struct Follower {
+	const SandboxCall *call;
+	const SandboxContext *context;
+	const char *session; /* "" for all */
+	uint64_t last_usec;  /* shown already */
+	bool again;          /* the service has gone: what it said meanwhile was for nobody */
+	int status;
+} Follower;
+
+/* A table would have its widths from all of its rows. */
+static int show_line(const SandboxContext *context, const Rows *rows, const char *session)
+{
+	_cleanup_free_ char *text = NULL, *shown = NULL;
+
+	if (asprintf(&text, "%s  %-8s  %-*s  %-8s  %s", rows->cells[COLUMN_TIME], rows->cells[COLUMN_EVENT],
+		     CS_ID_LENGTH, session, rows->cells[COLUMN_USER], rows->cells[COLUMN_DETAILS]) < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	shown = text_escape(text, context->style.utf8);
+	if (!shown)
+		return -ENOMEM;
+	fprintf(context->out, "%s\n", shown);
+	return 0;
+}
+
+static void follower_show(Follower *follower, const ClientEvent *event)
+{
+	const SandboxContext *context = follower->context;
+	_cleanup_(rows_done) Rows rows = { 0 };
+	int r;
+
+	if (event->usec <= follower->last_usec ||
+	    (*follower->session && !streq(follower->session, event->session)))
+		return;
+	follower->last_usec = event->usec;
+	r = make_rows(event, 1, &rows);
+	if (r >= 0 && follower->call->json) {
+		r = print_json_object(context->out, &(PrintTable){ columns, COLUMNS, 1, rows.cells },
+				      &context->style);
+	} else if (r >= 0) {
+		r = show_line(context, &rows, event->session);
+	}
+	if (r >= 0)
+		r = print_result(context->out);
+	if (r == -ENOMEM)
+		follower->status = verb_complain_memory(context);
+	else if (r < 0)
+		follower->status = CS_EXIT_REFUSED;
+}
+
+static int on_event(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
+{
+	_cleanup_(client_event_done) ClientEvent event = { 0 };
+
+	if (client_read_event(m, &event) >= 0)
+		follower_show(userdata, &event);
+	return 0;
+}
+
+static int on_owner(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
+{
+	Follower *follower = userdata;
+	const char *name, *before, *after;
+
+	if (sd_bus_message_read(m, "sss", &name, &before, &after) >= 0 && *before)
+		follower->again = true;
+	return 0;
+}
+
+/* Subscribing first: what happens in between comes twice rather than never. */
+static int catch_up(Follower *follower, sd_bus *bus, sd_bus_error *reterr)
+{
+	_cleanup_(client_events_done) ClientEvents events = { 0 };
+	int r;
+
+	follower->again = false;
+	r = client_subscribe(bus, reterr);
+	if (r >= 0)
+		r = client_list_events(bus, follower->session, follower->last_usec, &events, reterr);
+	for (size_t i = 0; r >= 0 && i < events.n && follower->status == 0; i++)
+		follower_show(follower, &events.items[i]);
+	return r;
+}
+
+static int follow(Follower *follower, sd_bus *bus)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	int r;
+
+	r = sd_bus_match_signal(bus, NULL, CS_BUS_NAME, CS_MANAGER_PATH, CS_MANAGER_INTERFACE,
+				CS_SIGNAL_EVENT, on_event, follower);
+	if (r >= 0)
+		r = sd_bus_add_match(bus, NULL,
+				     "type='signal',sender='org.freedesktop.DBus',"
+				     "interface='org.freedesktop.DBus',member='NameOwnerChanged',"
+				     "arg0='" CS_BUS_NAME "'",
+				     on_owner, follower);
+	if (r >= 0)
+		r = catch_up(follower, bus, &error);
+	while (r >= 0 && follower->status == 0) {
+		if (follower->again)
+			r = catch_up(follower, bus, &error);
+		else if ((r = sd_bus_process(bus, NULL)) == 0)
+			r = sd_bus_wait(bus, UINT64_MAX);
+		if (r == -EINTR)
+			r = 0;
+	}
+	return r < 0 ? verb_complain(follower->context, r, &error) : follower->status;
+}
+
+int verb_log(const SandboxCall *call, const SandboxContext *context)
+{
+	_cleanup_(client_events_done) ClientEvents events = { 0 };
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_(rows_done) Rows rows = { 0 };
+	_cleanup_bus_ sd_bus *bus = NULL;
+	int r;
+
+	if (call->argument &&
+	    !(client_id_is_prefix(call->argument) && strlen(call->argument) == CS_ID_LENGTH))
+		return verb_refuse(
+			context, CS_EXIT_USAGE,
+			"'%s' is not the whole id of a session; 'claude-sandbox log' shows those that "
+			"have ended too",
+			call->argument);
+	r = context->open(&bus, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	if (call->option)
+		return follow(
+			&(Follower){ .call = call, .context = context, .session = call->argument ?: "" },
+			bus);
+	r = client_list_events(bus, call->argument ?: "", 0, &events, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	if (make_rows(events.items, events.n, &rows) < 0)
+		return verb_complain_memory(context);
+	return verb_show_table(call, context, &(PrintTable){ columns, COLUMNS, rows.n, rows.cells },
+			       "nothing has happened");
+}

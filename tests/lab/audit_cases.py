@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""The audit log, as `claude-sandbox log` shows it."""
+
+import json
+import os
+import signal
+
+import bus
+from bus_cases import Held
+from case import SANDBOX, equal, holds, test, wait_for
+from machine import ALICE, BOB, ROOT
+
+LOG = "/var/log/claude-sandbox"
+
+
+def events(lab, user=ALICE, *arguments):
+    return json.loads(lab.run([SANDBOX, "log", "--json", *arguments], user).ok().out)
+
+
+@test(needs="bus")
+def the_log_tells_of_a_session(lab):
+    """Who, what, where, how strong, how it ended; to its user and to root."""
+    with Held(lab) as held:
+        session = held.id
+        wait_for(lambda: [e["event"] for e in events(lab, ALICE, session)] == ["launch", "posture"], "the posture")
+        lab.run([SANDBOX, "stop", session], ROOT).ok()
+    found = events(lab, ALICE, session)
+    equal([e["event"] for e in found], ["launch", "posture", "stop", "exit"])
+    equal({(e["session"], e["uid"], e["user"], e["agent"]) for e in found}, {(session, 4001, "alice", "shell")})
+    equal(found[0]["workspace"], lab.workspace(ALICE))
+    holds("network=jailed" in found[1]["posture"] and "seccomp=on" in found[1]["posture"], found[1])
+    equal(found[2]["by"], "uid 0")
+    equal((found[3]["status"], found[0]["widened"]), ("signal 1", None))
+    equal(events(lab, ROOT, session), found)
+    equal(events(lab, BOB, session), [])
+    text = lab.run([SANDBOX, "log", session]).ok().out.decode()
+    holds(text.splitlines()[0].split() == ["TIME", "EVENT", "SESSION", "USER", "DETAILS"], text)
+    equal(len(text.splitlines()), 5)
+
+
+@test(needs="bus")
+def the_log_is_no_users_file(lab):
+    """Only root reads the files, and no agent sees more of them than its user."""
+    lab.shell("true").ok()
+    for user in (ALICE, BOB):
+        equal(lab.run(["/bin/ls", LOG], user).status, 2)
+    equal(lab.shell(f"ls {LOG} 2>/dev/null").status, 2)
+    path = f"{LOG}/{ALICE.uid}.log"
+    before = lab.run(["/bin/cat", path], ROOT).ok().out
+    lab.shell(f"echo x >>{path}; rm -f {LOG}/*; true", ROOT)
+    found = lab.run(["/bin/cat", path], ROOT).ok().out
+    holds(found.startswith(before) and b"\nx" not in found, "root's agent wrote the log")
+
+
+@test(60, needs="bus")
+def the_log_is_followed(lab):
+    """-f shows what happens, once, also past the death of the service; and waits without a wake-up."""
+    lab.shell("true").ok()
+    follower = lab.start([SANDBOX, "log", "-f"], ALICE, stdout=-1, stderr=-1)
+    lines = []
+
+    def read(word):
+        """Lines up to one with this word."""
+        while True:
+            line = follower.stdout.readline().decode()
+            holds(line, "the follower has ended")
+            lines.append(line)
+            if word in line:
+                return
+    try:
+        with Held(lab) as held:
+            read(f"posture   {held.id}")
+            lab.stop_service(signal.SIGKILL)
+            read(f"adopted   {held.id}")
+            lab.run([SANDBOX, "stop", held.id]).ok()
+            read(f"exit      {held.id}")
+            mine = [line for line in lines if held.id in line]
+            equal([line.split()[2] for line in mine], ["launch", "posture", "adopted", "stop", "exit"], mine)
+    finally:
+        os.kill(follower.pid, signal.SIGINT)
+        follower.communicate()
+    equal(follower.returncode, -signal.SIGINT)
+    result = lab.run([SANDBOX, "log", "nosuch"])
+    result.refused(2, "whole id")
+
+
+@test(needs="bus")
+def the_log_holds_no_secrets(lab):
+    """Arguments and values of variables, in launches that work and that are refused."""
+    script = "true # SECRET-1"
+    lab.shell(script, env=lab.environment(ALICE, TOKEN="SECRET-2")).ok()
+    lab.run([SANDBOX, "shell", "-c", script], env=lab.environment(ALICE, CLAUDE_SANDBOX_NO_FORGE="SECRET-3"))
+    lab.run([SANDBOX, "shell", "-c", script], env=lab.environment(ALICE, CLAUDE_SANDBOX_PASS_ENV="A=SECRET-4"))
+    text = lab.run(["/bin/sh", "-c", f"cat {LOG}/*"], ROOT).out
+    holds(b"SECRET" not in text and b"BadConfiguration" in text, text[-2000:])
+    holds(bus.Bus.log().count("refused: uid 4001") >= 2, "the service's own log names them")
