@@ -7,6 +7,7 @@
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
 #include "service/daemon/run-dir.h"
+#include "service/daemon/session-reach.h"
 
 /* For the first words of a session that was taken over; link.h, LINK_ANSWER_USEC. */
 #define SETTLE_USEC LINK_ANSWER_USEC
@@ -63,13 +64,17 @@ static int take_over(Manager *manager, const Record *record, int pidfd, int link
 		session->group[0] = '\0';
 	r = keeper_new(manager->event, manager->cgroups, session, &manager_keeper_events, manager);
 	if (r >= 0)
+		r = session_reach_new(session, NULL);
+	if (r >= 0)
 		r = keeper_attach(session->keeper, TAKE_FD(owned_link_fd));
 	if (r < 0) {
 		keeper_free(session->keeper);
 		registry_unlink(session);
 		session_free(session);
+		return r;
 	}
-	return r;
+	keeper_connected(session->keeper);
+	return 0;
 }
 
 /*

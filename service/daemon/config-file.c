@@ -46,25 +46,21 @@ static int read_all(const char *path, int fd, char *text, size_t *ret_size, char
 	return 0;
 }
 
-int config_file_read(const char *path, Config *ret, char **ret_problem)
+int config_file_open(const char *path, int *ret_fd, struct stat *ret_st, char **ret_text, size_t *ret_size,
+		     char **ret_problem)
 {
-	_cleanup_close_ int fd = FD_NONE;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
 	int r;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0) {
-		r = -errno;
-		fd = FD_NONE;
-		if (r == -ENOENT)
-			return config_parse(path, "", 0, ret, ret_problem);
-		if (r == -ELOOP)
-			return refuse(ret_problem, -EINVAL,
-				      "%s: is a symbolic link; put a regular file there that is root's",
-				      path);
-		return refuse(ret_problem, r, "%s: cannot be opened: %s", path, strerror(-r));
-	}
+	if (fd < 0 && errno == ENOENT)
+		return -ENOENT;
+	if (fd < 0 && errno == ELOOP)
+		return refuse(ret_problem, -EINVAL,
+			      "%s: is a symbolic link; put a regular file there that is root's", path);
+	if (fd < 0)
+		return refuse(ret_problem, -errno, "%s: cannot be opened: %s", path, strerror(errno));
 	r = check_file(path, fd, ret_problem);
 	if (r < 0)
 		return r;
@@ -72,6 +68,27 @@ int config_file_read(const char *path, Config *ret, char **ret_problem)
 	if (!text)
 		return -ENOMEM;
 	r = read_all(path, fd, text, &size, ret_problem);
+	if (r == 0 && fstat(fd, ret_st) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	*ret_text = TAKE_PTR(text);
+	*ret_size = size;
+	return 0;
+}
+
+int config_file_read(const char *path, Config *ret, char **ret_problem)
+{
+	_cleanup_close_ int fd = FD_NONE;
+	_cleanup_free_ char *text = NULL;
+	struct stat st;
+	size_t size = 0;
+	int r;
+
+	r = config_file_open(path, &fd, &st, &text, &size, ret_problem);
+	if (r == -ENOENT)
+		return config_parse(path, "", 0, ret, ret_problem);
 	if (r < 0)
 		return r;
 	return config_parse(path, text, size, ret, ret_problem);

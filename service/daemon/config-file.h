@@ -3,6 +3,8 @@
 
 /* The configuration as it lies on disk: read whole, and only if nobody but root can have written it. */
 
+#include <sys/stat.h>
+
 #include "dbus/base.h"
 #include "service/plan/config.h"
 
@@ -13,3 +15,10 @@
  * *ret_problem.
  */
 int config_file_read(const char *path, Config *ret, char **ret_problem);
+
+/*
+ * Its text as it is, for whoever changes it: with what stat(2) says of what was read. Return: 0; -ENOENT
+ * without *ret_problem for a file that is not there; as above otherwise.
+ */
+int config_file_open(const char *path, int *ret_fd, struct stat *ret_st, char **ret_text, size_t *ret_size,
+		     char **ret_problem);

@@ -28,7 +28,7 @@ struct Keeper {
 	sd_event_source *process, *kill_timer, *quiet;
 	unsigned changes; /* not told yet */
 	LinkTable asking; /* LINK_TABLE_MAX: nothing */
-	bool ask_again, told, silent;
+	bool ask_again, told, silent, connected;
 };
 
 static void refresh(Keeper *keeper);
@@ -196,6 +196,19 @@ static void take_message(Keeper *keeper, const LinkMessage *m)
 	note(keeper, changes);
 }
 
+void keeper_connected(Keeper *keeper)
+{
+	if (keeper->connected)
+		return;
+	keeper->connected = true;
+	keeper->events->connected(keeper->userdata, keeper->session);
+}
+
+bool keeper_is_connected(const Keeper *keeper)
+{
+	return keeper->connected;
+}
+
 static void on_message(void *userdata, const LinkMessage *m)
 {
 	Keeper *keeper = userdata;
@@ -208,6 +221,8 @@ static void on_message(void *userdata, const LinkMessage *m)
 		keeper->events->greeted(keeper->userdata, session);
 		keeper->changes |= changes;
 	}
+	if (m->kind == LINK_HELLO)
+		keeper_connected(keeper);
 	take_message(keeper, m);
 }
 
@@ -350,6 +365,21 @@ int keeper_get_table(Keeper *keeper, LinkTable table, uint32_t max_rows, LinkTab
 		     void *userdata)
 {
 	return keeper->link ? link_client_get_table(keeper->link, table, max_rows, function, userdata)
+			    : -ENOTCONN;
+}
+
+int keeper_allow(Keeper *keeper, const char *address, const char *comment, uint64_t usec, bool configured,
+		 LinkDoneFunction function, void *userdata)
+{
+	return keeper->link ? link_client_allow(keeper->link, address, comment, usec, configured, function,
+						userdata)
+			    : -ENOTCONN;
+}
+
+int keeper_revoke(Keeper *keeper, const char *address, bool configured, LinkDoneFunction function,
+		  void *userdata)
+{
+	return keeper->link ? link_client_revoke(keeper->link, address, configured, function, userdata)
 			    : -ENOTCONN;
 }
 

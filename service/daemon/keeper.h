@@ -28,6 +28,8 @@ typedef enum KeeperChange {
 typedef struct KeeperEvents {
 	/* The first words of a session that was awaited (registry.h). */
 	void (*greeted)(void *userdata, Session *session);
+	/* It may be asked and told things from now on; once. */
+	void (*connected)(void *userdata, Session *session);
 	void (*changed)(void *userdata, Session *session, unsigned changes);
 	void (*started)(void *userdata, Session *session);
 	/* error and text are the session's own words: not checked yet. */
@@ -46,6 +48,9 @@ int keeper_new(sd_event *event, Cgroups *cgroups, Session *session, const Keeper
 Keeper *keeper_free(Keeper *keeper);
 /* Takes fd, a connected and checked link. Return: 0 or a negative errno. */
 int keeper_attach(Keeper *keeper, int fd);
+/* It listens, whether or not it has greeted: of one that was taken over. */
+void keeper_connected(Keeper *keeper);
+bool keeper_is_connected(const Keeper *keeper);
 /* Hang up, and kill after the grace time. A session that does not answer, or was told before, is killed on
  * time. */
 void keeper_stop(Keeper *keeper, uint64_t grace_usec);
@@ -53,3 +58,8 @@ void keeper_kill(Keeper *keeper);
 /* As link_client_get_table(); -ENOTCONN without a link. function is called before the session is freed. */
 int keeper_get_table(Keeper *keeper, LinkTable table, uint32_t max_rows, LinkTableFunction function,
 		     void *userdata);
+/* As link_client_allow() and link_client_revoke(); likewise. */
+int keeper_allow(Keeper *keeper, const char *address, const char *comment, uint64_t usec, bool configured,
+		 LinkDoneFunction function, void *userdata);
+int keeper_revoke(Keeper *keeper, const char *address, bool configured, LinkDoneFunction function,
+		  void *userdata);

@@ -12,6 +12,7 @@
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
 #include "service/daemon/run-dir.h"
+#include "service/daemon/session-reach.h"
 #include "service/daemon/spawn.h"
 #include "service/plan/request.h"
 
@@ -385,7 +386,9 @@ static int start(Making *making, char **ret_problem)
 	if (r < 0)
 		return r;
 	memcpy(session->group, making->group, sizeof(session->group));
-	r = spawn_child(making, &session->pid, &session->pidfd, ret_problem);
+	r = session_reach_new(session, &launch->config);
+	if (r >= 0)
+		r = spawn_child(making, &session->pid, &session->pidfd, ret_problem);
 	if (r >= 0) {
 		r = keeper_new(manager->event, manager->cgroups, session, &manager_keeper_events, manager);
 		if (r < 0) {

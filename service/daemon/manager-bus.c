@@ -3,6 +3,7 @@
 
 #include "dbus/names.h"
 #include "dbus/wire.h"
+#include "service/daemon/allow-ip.h"
 #include "service/daemon/audit-bus.h"
 #include "service/daemon/config-file.h"
 #include "service/daemon/launch.h"
@@ -112,23 +113,6 @@ static int reply_table(sd_bus_message *m, const Table *table)
 	return r < 0 ? r : 1;
 }
 
-static int on_list_allow_ip(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
-			    sd_bus_error *reterr)
-{
-	_cleanup_(config_done) Config config = CONFIG_INIT;
-	_cleanup_(table_done) Table table = { 0 };
-	const ConfigValue *value;
-	size_t index = 0;
-	int r;
-
-	r = read_configuration(&config, reterr);
-	if (r < 0)
-		return r;
-	while ((value = config_next(&config, CONFIG_ALLOW_IP, &index)))
-		table_add(&table, value->text, value->comment, value->origin);
-	return reply_table(m, &table);
-}
-
 static int on_get_policy(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
 			 sd_bus_error *reterr)
 {
@@ -231,7 +215,9 @@ static const struct {
 	MemberFunction function;
 } members[] = {
 	{ CS_MEMBER_LAUNCH, on_launch },
-	{ CS_MEMBER_LIST_ALLOW_IP, on_list_allow_ip },
+	{ CS_MEMBER_LIST_ALLOW_IP, allow_ip_list },
+	{ CS_MEMBER_ADD_ALLOW_IP, allow_ip_add },
+	{ CS_MEMBER_REMOVE_ALLOW_IP, allow_ip_remove },
 	{ CS_MEMBER_LIST_SESSIONS, on_list_sessions },
 	{ CS_MEMBER_LIST_EVENTS, audit_bus_list },
 	{ CS_MEMBER_SUBSCRIBE, on_subscribe },

@@ -12,6 +12,7 @@
 #include "dbus/names.h"
 #include "dbus/wire.h"
 #include "service/daemon/adopt.h"
+#include "service/daemon/allow-ip.h"
 #include "service/daemon/audit-bus.h"
 #include "service/daemon/call.h"
 #include "service/daemon/launch.h"
@@ -173,7 +174,16 @@ static void on_session_ended(void *userdata, Session *session)
 		stop_free(stop);
 	}
 	session_free(session);
+	manager_subscribers_changed(manager);
 	clients_release(manager->clients);
+}
+
+static void on_session_connected(void *userdata, Session *session)
+{
+	Manager *manager = userdata;
+
+	manager_subscribers_changed(manager);
+	allow_ip_connected(manager, session);
 }
 
 static void on_session_greeted(void *userdata, Session *session)
@@ -185,6 +195,7 @@ static void on_session_greeted(void *userdata, Session *session)
 
 const KeeperEvents manager_keeper_events = {
 	.greeted = on_session_greeted,
+	.connected = on_session_connected,
 	.changed = on_session_changed,
 	.started = on_session_started,
 	.failed = on_session_failed,
@@ -193,7 +204,7 @@ const KeeperEvents manager_keeper_events = {
 
 void manager_subscribers_changed(Manager *manager)
 {
-	bool any = false;
+	bool any = registry_first(manager->registry);
 
 	for (Client *c = clients_first(manager->clients); c && !any; c = c->next)
 		any = c->known && c->subscribed;
@@ -208,6 +219,7 @@ static void on_client_gone(void *userdata, Client *client)
 		manager_subscribers_changed(manager);
 	launch_client_gone(manager, client);
 	session_tables_client_gone(manager, client);
+	allow_ip_client_gone(manager, client);
 	for (Stop *stop = manager->stops, *next; stop; stop = next) {
 		next = stop->next;
 		if (stop->client == client)
@@ -226,14 +238,16 @@ static void on_config_changed(void *userdata, bool policy, bool allow_ip)
 
 	if (policy)
 		signals_manager(&manager->signals, CS_SIGNAL_POLICY_CHANGED);
-	if (allow_ip)
-		signals_manager(&manager->signals, CS_SIGNAL_ALLOW_IP_CHANGED);
+	if (!allow_ip)
+		return;
+	signals_manager(&manager->signals, CS_SIGNAL_ALLOW_IP_CHANGED);
+	allow_ip_file_changed(manager);
 }
 
 static bool manager_busy(const Manager *manager)
 {
 	if (registry_first(manager->registry) || manager->launches || manager->stops ||
-	    manager->table_queries)
+	    manager->table_queries || manager->allow_calls)
 		return true;
 	if (clients_hold(manager->clients))
 		return true;
@@ -293,6 +307,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	manager->stopping = true;
 	launch_end_all(manager);
 	session_tables_end_all(manager);
+	allow_ip_end_all(manager);
 	while (manager->stops)
 		stop_refuse(manager->stops, CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again.");
 	(void)sd_event_add_time_relative(manager->event, &manager->late, CLOCK_MONOTONIC, RELEASE_USEC, 0,
@@ -417,6 +432,7 @@ Manager *manager_free(Manager *manager)
 	if (manager->clients)
 		launch_end_all(manager);
 	session_tables_end_all(manager);
+	allow_ip_end_all(manager);
 	while (manager->stops)
 		stop_refuse(manager->stops, CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again.");
 	clients_free(manager->clients);

@@ -23,6 +23,7 @@
 typedef struct Launch Launch;
 typedef struct Stop Stop;
 typedef struct TableQuery TableQuery;
+typedef struct AllowCall AllowCall;
 
 typedef struct Manager {
 	sd_event *event;
@@ -37,6 +38,7 @@ typedef struct Manager {
 	Launch *launches;          /* not answered yet */
 	Stop *stops;               /* likewise */
 	TableQuery *table_queries; /* what sessions are asked for callers */
+	AllowCall *allow_calls;    /* about addresses, not ended yet */
 	size_t untrimmed;          /* bytes that launches asked for since memory was given back */
 	bool stopping;             /* the service ends; nothing new begins */
 	bool named;                /* it has its name and is at work */
@@ -56,7 +58,7 @@ int manager_run(Manager *manager);
 /* Somebody wants something: the time of idleness begins anew. */
 void manager_touch(Manager *manager);
 
-/* Somebody has subscribed, or does no longer. */
+/* Somebody has subscribed, or a session listens, or does no longer. */
 void manager_subscribers_changed(Manager *manager);
 
 /* The keeper's events of every session, for launch and adopt. */

@@ -3,6 +3,8 @@
 
 #include <sys/random.h>
 
+#include "service/daemon/session-reach.h"
+
 struct Registry {
 	Session *first;
 };
@@ -21,6 +23,7 @@ Session *session_free(Session *session)
 {
 	if (!session)
 		return NULL;
+	session->reach = session_reach_free(session->reach);
 	free(session->path);
 	free(session->agent);
 	free(session->user);

@@ -37,7 +37,8 @@ typedef struct Session {
 	char group[CS_ID_LENGTH + 1];
 	bool awaited; /* taken over, and has not said yet how it is */
 
-	struct Keeper *keeper; /* what watches and ends it */
+	struct Keeper *keeper;      /* what watches and ends it */
+	struct SessionReach *reach; /* what it is told of addresses */
 	struct Session *next;
 } Session;
 

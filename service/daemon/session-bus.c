@@ -2,6 +2,7 @@
 #include "service/daemon/session-bus.h"
 
 #include "dbus/names.h"
+#include "service/daemon/allow-ip.h"
 #include "service/daemon/manager-bus.h"
 #include "service/daemon/session-properties.h"
 #include "service/daemon/session-tables.h"
@@ -62,6 +63,8 @@ static int on_method(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	if (streq(entry->member, CS_MEMBER_STOP))
 		return manager_stop(manager, client, m, session->id, KEEPER_GRACE_USEC, entry->action,
 				    reterr);
+	if (streq(entry->member, CS_MEMBER_ALLOW_IP) || streq(entry->member, CS_MEMBER_REVOKE_IP))
+		return allow_ip_session(manager, client, m, entry, session, reterr);
 	/* Whoever found the object may see it; what it holds is not handed out on that account alone. */
 	if (session_table_of_member(entry->member, &table) && session_visible(session, client->uid))
 		return session_table_answer(manager, client, m, session, table, reterr);

@@ -24,8 +24,8 @@ static const struct {
 	  "machine's in" },
 	{ 0xe0000000u, 4, "is multicast (RFC 5771), which the jail does not have" },
 	{ 0xf0000000u, 4, "is in the reserved range 240.0.0.0/4 (RFC 1112)" },
-	{ ROUTES_FAR_END, 32, "holds 192.0.0.1, which is the jail's own gateway" },
-	{ ROUTES_SOURCE, 32, "holds 192.0.0.2, which is the jail's own address" },
+	{ ROUTES_SOURCE & ~0xffu, 24,
+	  "is in 192.0.0.0/24 or holds it, where the jail's own addresses are (RFC 6890)" },
 };
 
 static uint32_t mask_of(unsigned length)

@@ -205,6 +205,12 @@ int allowances_revoke(Allowances *allowances, const char *text, bool configured,
 	if (r < 0)
 		return r;
 	entry = find(allowances, canonical);
+	if (!configured && !(entry && entry->own))
+		return refuse(ret_problem, -ENOENT,
+			      entry ? "%s is open by the configuration and not for this session alone; "
+				      "'claude-sandbox allow-ip remove' closes it for all"
+				    : "%s was not opened for this session",
+			      canonical);
 	if (!entry)
 		return 0;
 	if (configured)

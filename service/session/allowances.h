@@ -39,7 +39,8 @@ int allowances_write(const Allowances *allowances, Config *config);
  */
 int allowances_allow(Allowances *allowances, const char *text, const char *comment, bool configured,
 		     uint64_t own_end_usec, HostPrefix *ret_prefix, char **ret_problem);
-/* Take back one of the two. Return: 0, also where it was not there; -EINVAL; -ENOMEM. */
+/* Take back one of the two. Return: 0, also where the configuration's was not there; -ENOENT where the
+ * session's own was not; -EINVAL; -ENOMEM. All with *ret_problem. */
 int allowances_revoke(Allowances *allowances, const char *text, bool configured, char **ret_problem);
 /* Take back what has ended by now. Return: how many. */
 size_t allowances_expire(Allowances *allowances, uint64_t now_usec);

@@ -62,7 +62,9 @@ static void test_both_sets(void **state)
 	assert_int_equal(allowances_allow(&set, "10.3.3.3", "all", true, 0, &prefix, NULL), 0);
 	assert_int_equal(allowances_revoke(&set, "10.3.3.3", false, NULL), 0);
 	assert_written(&set, "10.2.0.0/16 " FILE_NAME ":2, 10.3.3.3 " FILE_NAME ", ");
-	assert_int_equal(allowances_revoke(&set, "10.3.3.3", false, NULL), 0);
+	assert_int_equal(allowances_revoke(&set, "10.3.3.3", false, NULL), -ENOENT);
+	assert_int_equal(allowances_revoke(&set, "10.9.9.9", false, NULL), -ENOENT);
+	assert_int_equal(allowances_revoke(&set, "10.9.9.9", true, NULL), 0);
 	assert_int_equal(allowances_revoke(&set, "10.2.0.0/16", true, NULL), 0);
 	assert_int_equal(allowances_revoke(&set, "10.3.3.3", true, NULL), 0);
 	assert_written(&set, "");

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""Addresses opened and closed while agents run."""
+
+import json
+import os
+import select
+import subprocess
+import time
+
+import bus
+import network
+from case import CONFIG, SANDBOX, equal, holds, test, wait_for
+from machine import ALICE, MALLORY, ROOT
+
+OTHER = network.INTERNAL["10.0.0.0/8"]
+
+# An agent that does what it is told by lines and answers with lines of JSON.
+AGENT = r"""
+import json, select, socket, sys, threading
+PORT = %d
+flows = {}
+counts = {}
+def stream(address):
+    s = socket.socket(); s.settimeout(2); s.connect((address, PORT)); return s
+def datagrams(address, device=None):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2)
+    if device: s.setsockopt(socket.SOL_SOCKET, 25, device)
+    s.connect((address, PORT)); return s
+def echoes(s, text):
+    try:
+        s.settimeout(0.7)
+        s.send(text)
+        while True:
+            data = s.recv(4096)
+            if not data: return "closed"
+            if text in data: return "echo"
+    except OSError as e:
+        return "error" if not isinstance(e, TimeoutError) else "silence"
+def loop(address):
+    n = {"reached": 0, "refused": 0}
+    counts[address] = n
+    while True:
+        try:
+            s = stream(address); s.close(); n["reached"] += 1
+        except OSError:
+            n["refused"] += 1
+def do(words):
+    if words[0] == "open":
+        flows.update({"tcp": stream(words[1]), "udp": datagrams(words[1]), "bound": datagrams(words[1], b"jail0\0")})
+        return "opened"
+    if words[0] == "echo":
+        return {name: echoes(s, (words[1] + name).encode()) for name, s in flows.items()}
+    if words[0] == "try":
+        try: return echoes(stream(words[1]), b"try " + words[2].encode())
+        except OSError as e: return "refused"
+    if words[0] == "loop":
+        threading.Thread(target=loop, args=(words[1],), daemon=True).start(); return "looping"
+    if words[0] == "counts":
+        return counts
+print(json.dumps("ready"), flush=True)
+for line in sys.stdin:
+    try: answer = do(line.split())
+    except Exception as e: answer = "failed: %%r" %% (e,)
+    print(json.dumps(answer), flush=True)
+""" % network.ECHO_PORT
+
+
+class Agent:
+    """A session whose agent obeys."""
+
+    def __init__(self, lab, user=ALICE):
+        before = set(lab.sessions())
+        self.process = lab.start([SANDBOX, "shell", "-c", 'exec /usr/bin/python3 -c "$1"', "sh", AGENT], user,
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        lab.undo.append(self.end)
+        equal(self.answer(), "ready")
+        self.id = (set(lab.sessions()) - before).pop()
+        self.path = f"{bus.PATH}/session/{self.id}"
+
+    def answer(self, limit=15):
+        holds(select.select([self.process.stdout], [], [], limit)[0], "the agent answers in time")
+        line = self.process.stdout.readline()
+        holds(line, "the agent lives")
+        return json.loads(line)
+
+    def tell(self, *words):
+        self.process.stdin.write((" ".join(words) + "\n").encode())
+        self.process.stdin.flush()
+        return self.answer()
+
+    def reaches(self, address, token="x"):
+        answer = self.tell("try", address, token)
+        holds(answer in ("echo", "refused"), f"{address}: {answer}")
+        return answer == "echo"
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+def words(result):
+    """What busctl printed."""
+    holds(result.status == 0, repr(result))
+    return json.loads(result.out)["data"]
+
+
+def add(lab, address, comment="", user=ROOT):
+    return lab.call("AddAllowIp", "ssa{sv}", address, comment, 0, user=user)
+
+
+def remove(lab, address, user=ROOT):
+    return lab.call("RemoveAllowIp", "s", address, user=user)
+
+
+def allow(lab, agent, address, seconds=0, user=ROOT):
+    return lab.call("AllowIp", "sta{sv}", address, seconds, 0, user=user, interface=bus.SESSION, path=agent.path)
+
+
+def revoke(lab, agent, address, user=ROOT):
+    return lab.call("RevokeIp", "s", address, user=user, interface=bus.SESSION, path=agent.path)
+
+
+def read(path=CONFIG):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+@test(60, needs="bus")
+def running_sessions_follow(lab):
+    """AddAllowIp opens in every running session, RemoveAllowIp closes; the file is the same again."""
+    text = b"# ours\r\nallow-ip = 10.99.0.1   # kept\r\n"
+    lab.configure(text)
+    agents = [Agent(lab, ALICE), Agent(lab, ROOT)]
+    for agent in agents:
+        holds(not agent.reaches(network.DEVICE), "closed at first")
+    equal(words(add(lab, network.DEVICE, "the oscilloscope")), [[]])
+    for agent in agents:
+        holds(agent.reaches(network.DEVICE), "open")
+        holds(not agent.reaches(OTHER), "and nothing else")
+    equal(read(), text + b"allow-ip = 10.20.30.40 # the oscilloscope\r\n")
+    rows = words(lab.call("ListAllowIp"))[0]
+    equal(rows, [["10.99.0.1", "kept", CONFIG + ":2"], ["10.20.30.40", "the oscilloscope", CONFIG + ":3"]])
+    equal(words(remove(lab, network.DEVICE)), [[]])
+    equal(read(), text)
+    for agent in agents:
+        holds(not agent.reaches(network.DEVICE), "closed again")
+        holds(agent.reaches(network.PUBLIC), "the internet stays")
+
+
+@test(60, needs="bus")
+def flows_end(lab):
+    """A stream, a connected datagram socket and one bound to the device carry nothing more, in either direction."""
+    agent = Agent(lab)
+    allow(lab, agent, network.DEVICE).ok()
+    equal(agent.tell("open", network.DEVICE), "opened")
+    equal(agent.tell("echo", "first"), {"tcp": "echo", "udp": "echo", "bound": "echo"})
+    lab.network.inet.take()
+    revoke(lab, agent, network.DEVICE).ok()
+    found = agent.tell("echo", "second")
+    holds("echo" not in found.values(), f"{found}")
+    equal(found["tcp"], "error", "the program learns of it at once")
+    equal([note for note in lab.network.inet.take() if "second" in note[3]], [], "outside")
+    # opened again, old sockets stay ended
+    allow(lab, agent, network.DEVICE).ok()
+    holds(agent.reaches(network.DEVICE), "a new one")
+    holds(agent.tell("echo", "third")["tcp"] != "echo", "the old stream")
+
+
+@test(60, needs="bus")
+def expires(lab):
+    """A session's own address closes by itself; the configuration's of the same address outlives it."""
+    lab.configure("")
+    agent = Agent(lab)
+    allow(lab, agent, network.DEVICE, 2).ok()
+    begin = time.monotonic()
+    holds(agent.reaches(network.DEVICE), "open")
+    rows = words(lab.call("ListAllowIp"))[0]
+    equal([row[:2] for row in rows], [[network.DEVICE, ""]])
+    holds(rows[0][2].startswith(f"session {agent.id} until "), rows[0][2])
+    wait_for(lambda: not words(lab.call("ListAllowIp"))[0], "the end of its time", 6)
+    holds(1.5 < time.monotonic() - begin < 5, "after two seconds")
+    holds(not agent.reaches(network.DEVICE), "closed")
+    # both sets
+    allow(lab, agent, network.DEVICE).ok()
+    equal(words(add(lab, network.DEVICE)), [[]])
+    revoke(lab, agent, network.DEVICE).ok()
+    holds(agent.reaches(network.DEVICE), "the configuration has it")
+    holds(revoke(lab, agent, network.DEVICE).status != 0, "nothing of its own is left")
+    allow(lab, agent, network.DEVICE).ok()
+    equal(words(remove(lab, network.DEVICE)), [[]])
+    holds(agent.reaches(network.DEVICE), "the session has it")
+    revoke(lab, agent, network.DEVICE).ok()
+    holds(not agent.reaches(network.DEVICE), "nobody has it")
+
+
+@test(60, needs="bus")
+def never_wider(lab):
+    """While addresses come and go, an agent that connects all the time reaches nothing else."""
+    lab.configure("")
+    agent = Agent(lab)
+    lab.network.inet.take()
+    lab.network.host.take()
+    for address in (network.DEVICE, OTHER, network.HOST, "192.0.0.1", "10.20.99.99"):
+        equal(agent.tell("loop", address), "looping")
+    for i in range(12):
+        equal(words(add(lab, "10.20.0.0/16" if i % 2 else network.DEVICE)), [[]])
+        wait_for(lambda: agent.tell("counts")[network.DEVICE]["reached"] > i, "the agent reaches it")
+        equal(words(remove(lab, "10.20.0.0/16" if i % 2 else network.DEVICE)), [[]])
+    counts = agent.tell("counts")
+    for address in (OTHER, network.HOST, "192.0.0.1", "10.20.99.99"):
+        equal(counts[address]["reached"], 0, address)
+    seen = {note[1] for site in (lab.network.inet, lab.network.host) for note in site.take()}
+    equal(seen - {network.DEVICE}, set(), "outside")
+
+
+@test(60, needs="bus")
+def who_may(lab):
+    """Root may; others are asked by polkit, and refused where it says no or is not there; closing one's own may."""
+    lab.configure("")
+    agent = Agent(lab)
+    for result in (add(lab, network.DEVICE, user=ALICE), remove(lab, network.DEVICE, user=ALICE),
+                   allow(lab, agent, network.DEVICE, user=ALICE)):
+        holds(result.status != 0, repr(result))
+    equal(read(), b"")
+    result = allow(lab, agent, network.DEVICE, user=MALLORY)
+    holds(result.status != 0 and b"Unknown object" in result.err, repr(result))
+    allow(lab, agent, network.DEVICE).ok()
+    equal(words(lab.call("ListAllowIp", user=MALLORY))[0], [])
+    equal(len(words(lab.call("ListAllowIp", user=ALICE))[0]), 1)
+    revoke(lab, agent, network.DEVICE, user=ALICE).ok()
+    holds(not agent.reaches(network.DEVICE), "closed")
+    # only a check: anybody, and nothing changes
+    lab.call("AddAllowIp", "ssa{sv}", network.DEVICE, "", 1, "check", "b", "true", user=MALLORY).ok()
+    equal(read(), b"")
