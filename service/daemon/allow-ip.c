@@ -9,7 +9,6 @@
 #include "service/daemon/log.h"
 #include "service/daemon/request.h"
 #include "service/plan/config-edit.h"
-#include "service/plan/config-values.h"
 
 #define LOCK_PATH CS_RUN_DIR "/allow-ip.lock"
 
@@ -246,7 +245,7 @@ static int edit_begin(Manager *manager, AllowKind kind, Client *client, sd_bus_m
 	AllowCall *call;
 	int r;
 
-	r = config_value_parse(CONFIG_ALLOW_IP, address, &canonical, &problem);
+	r = config_address_text(address, &canonical, &problem);
 	if (r >= 0)
 		r = config_check_comment(comment, &problem);
 	if (r < 0)

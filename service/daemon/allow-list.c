@@ -8,7 +8,6 @@
 #include "dbus/wire.h"
 #include "service/daemon/allow-call.h"
 #include "service/daemon/config-file.h"
-#include "service/plan/config-values.h"
 
 #define CELL_MAX 512u
 
@@ -54,7 +53,7 @@ static int add_session_row(AllowCall *call, const char *id, char *const *row)
 {
 	_cleanup_free_ char *canonical = NULL, *origin = NULL;
 
-	if (!streq(row[3], "0") || config_value_parse(CONFIG_ALLOW_IP, row[0], &canonical, NULL) < 0)
+	if (!streq(row[3], "0") || config_address_text(row[0], &canonical, NULL) < 0)
 		return 0;
 	origin = session_origin(id, row[2]);
 	return origin ? add_row(call, canonical, row[1], origin) : -ENOMEM;

@@ -7,7 +7,6 @@
 #include "service/daemon/allow-call.h"
 #include "service/daemon/log.h"
 #include "service/daemon/request.h"
-#include "service/plan/config-values.h"
 
 /* Ten years: what is meant to be for ever is said with 0. */
 #define SECONDS_MAX ((uint64_t)10 * 366 * 24 * 60 * 60)
@@ -138,7 +137,7 @@ int allow_ip_session(Manager *manager, Client *client, sd_bus_message *m, const 
 	r = read_arguments(m, open, &address, &usec, reterr);
 	if (r < 0)
 		return r;
-	r = config_value_parse(CONFIG_ALLOW_IP, address, &canonical, &problem);
+	r = config_address_text(address, &canonical, &problem);
 	if (r < 0)
 		return sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST, "%s", problem ?: strerror(-r));
 	r = allow_call_new(manager, open ? ALLOW_SESSION_OPEN : ALLOW_SESSION_CLOSE, client, m, &call,

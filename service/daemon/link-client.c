@@ -5,12 +5,15 @@
 #include <sys/socket.h>
 
 #define DRAIN_PACKETS_MAX 64u
+/* Of a table that changes between its pages. */
+#define TABLE_RESTARTS_MAX 3u
 
 typedef struct Question {
 	LinkClient *link;
 	uint32_t serial; /* 0: a free place */
 	LinkTable table; /* LINK_TABLE_MAX: not a table that was asked for */
 	uint32_t max_rows, total;
+	unsigned restarts;
 	size_t bytes;
 	LinkCells cells;
 	LinkTableFunction table_function;
@@ -144,7 +147,10 @@ static int ask_page(Question *question)
 	return link_send(question->link, &m);
 }
 
-/* Append a page. Return: 1 when the table is whole, 0 when there is more; negative for a peer that lies. */
+/*
+ * Append a page. Return: 1 when the table is whole, 0 when there is more; -ESTALE when it has become another
+ * one between two pages; negative for a peer that lies.
+ */
 static int take_page(Question *question, LinkMessage *m)
 {
 	LinkCells *cells = &question->cells;
@@ -153,7 +159,7 @@ static int take_page(Question *question, LinkMessage *m)
 	if (m->table != question->table || m->first != cells->n_rows || m->total > LINK_ROWS_MAX)
 		return -EBADMSG;
 	if (cells->n_rows > 0 && m->total != question->total)
-		return -EBADMSG;
+		return -ESTALE;
 	if (m->n_rows > m->total - m->first || (m->n_rows == 0 && m->total > m->first))
 		return -EBADMSG;
 	if (m->total > question->max_rows)
@@ -201,6 +207,14 @@ static int on_table(LinkClient *link, LinkMessage *m)
 	r = take_page(question, m);
 	if (r == -EBADMSG)
 		return r;
+	if (r == -ESTALE && question->restarts++ < TABLE_RESTARTS_MAX) {
+		size_t n_columns = question->cells.n_columns;
+
+		link_cells_done(&question->cells);
+		question->cells.n_columns = n_columns;
+		question->bytes = 0;
+		r = 0;
+	}
 	if (r == 0)
 		r = ask_page(question) < 0 ? -EAGAIN : 0;
 	if (r != 0)

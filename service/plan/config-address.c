@@ -111,3 +111,8 @@ int config_parse_address(const char *text, uint32_t *ret_address, unsigned *ret_
 	*ret_length = length;
 	return 0;
 }
+
+int config_address_text(const char *text, char **ret, char **ret_problem)
+{
+	return config_value_parse(CONFIG_ALLOW_IP, text, ret, ret_problem);
+}

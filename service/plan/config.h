@@ -118,6 +118,9 @@ void config_policy(const Config *config, ConfigPolicyFunction function, void *us
 int config_parse_address(const char *text, uint32_t *ret_address /* host order */, unsigned *ret_length,
 			 char **ret_problem);
 
+/* The same, as ConfigValue.text has it. Return: as config_parse_address(); -ENOMEM. */
+int config_address_text(const char *text, char **ret, char **ret_problem);
+
 /* May this name be passed by pass-env? Return: NULL, or why not. */
 const char *config_pass_env_refusal(const char *name);
 

@@ -44,12 +44,10 @@ def members_of_later(machine, watch):
     with Caller(USER) as user:
         _, path, _ = user.launch(b"run")
         for member, signature, arguments in (
-                ("Doctor", "a{sv}", [{}]), ("Verify", "saayaya{sv}", ["shell", [], b"/tmp", {}]),
-                ("AddAllowIp", "ssa{sv}", ["10.0.0.1", "x", {}]), ("RemoveAllowIp", "s", ["10.0.0.1"])):
+                ("Doctor", "a{sv}", [{}]), ("Verify", "saayaya{sv}", ["shell", [], b"/tmp", {}])):
             refused("org.freedesktop.DBus.Error.NotSupported", member, user.manager, member, signature, *arguments)
         for member, signature, arguments in (
-                ("ListDenied", "", []), ("AllowIp", "sta{sv}", ["10.0.0.1", 5, {}]), ("RevokeIp", "s", ["10.0.0.1"]),
-                ("Verify", "a{sv}", [{}])):
+                ("ListDenied", "", []), ("Verify", "a{sv}", [{}])):
             refused("org.freedesktop.DBus.Error.NotSupported", member, user.call, path, SESSION, member, signature,
                     *arguments)
 

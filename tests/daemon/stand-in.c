@@ -23,6 +23,7 @@
 typedef struct StandIn {
 	SessionRequest request;
 	char **facts;
+	char **allowed; /* "1ADDRESS" of the configuration, "0ADDRESS" of its own */
 	int link_fd;
 	SessionState state;
 	const char *act;
@@ -125,6 +126,9 @@ static void read_request(StandIn *s)
 	NEED(data && pread(SPAWN_FD_REQUEST, data, (size_t)st.st_size, 0) == st.st_size);
 	NEED(session_request_decode(data, (size_t)st.st_size, &s->request) == 0);
 	s->act = s->request.argv[0] ?: "run";
+	for (size_t i = 0; i < s->request.config.n_values; i++)
+		if (s->request.config.values[i].key == CONFIG_ALLOW_IP)
+			NEED(strings_appendf(&s->allowed, "1%s", s->request.config.values[i].text) == 0);
 }
 
 static bool acts(const StandIn *s, const char *what)
@@ -177,12 +181,40 @@ static void send_rows(StandIn *s, const LinkMessage *question)
 	send_message(s, &m);
 }
 
+static void send_allowed(StandIn *s, const LinkMessage *question)
+{
+	LinkMessage m = LINK_MESSAGE_INIT;
+	LinkRow rows[64] = { 0 };
+
+	if (acts(s, "lie-reach")) {
+		send_rows(s, question);
+		return;
+	}
+	m.kind = LINK_TABLE;
+	m.serial = question->serial;
+	m.table = question->table;
+	m.rows = rows;
+	m.total = m.n_rows = (uint32_t)strings_count(s->allowed);
+	NEED(m.n_rows <= 64);
+	for (uint32_t i = 0; i < m.n_rows; i++) {
+		rows[i].columns[0] = s->allowed[i] + 1;
+		rows[i].columns[1] = (char *)"comment \x1b[2J";
+		rows[i].columns[2] = (char *)"0";
+		rows[i].columns[3] = (char *)(s->allowed[i][0] == '1' ? "1" : "0");
+	}
+	send_message(s, &m);
+}
+
 static void send_table(StandIn *s, const LinkMessage *question)
 {
 	LinkMessage m = LINK_MESSAGE_INIT;
 	LinkRow rows[512] = { 0 };
 	size_t n = strings_count(s->facts);
 
+	if (question->table == LINK_TABLE_ALLOWED) {
+		send_allowed(s, question);
+		return;
+	}
 	if (question->table != LINK_TABLE_POSTURE && question->table != LINK_TABLE_WARNINGS) {
 		if (acts(s, "hush"))
 			return;
@@ -253,6 +285,37 @@ static void send_denied(StandIn *s)
 	}
 }
 
+/* Keep what was said, and say that something is new, so that the facts are asked for. */
+static void on_reach(StandIn *s, const LinkMessage *m)
+{
+	LinkMessage done = LINK_MESSAGE_INIT;
+	_cleanup_free_ char *entry = NULL;
+	size_t n = 0;
+
+	done.kind = LINK_DONE;
+	done.serial = m->serial;
+	if (acts(s, "refuse-reach")) {
+		done.result = -EPERM;
+		done.text = (char *)"because \x1b[1m of that";
+		send_message(s, &done);
+		return;
+	}
+	NEED(asprintf(&entry, "%c%s", m->configured ? '1' : '0', m->text) > 0);
+	for (size_t i = 0; s->allowed && s->allowed[i]; i++)
+		if (streq(s->allowed[i], entry))
+			free(s->allowed[i]);
+		else
+			s->allowed[n++] = s->allowed[i];
+	if (s->allowed)
+		s->allowed[n] = NULL;
+	if (m->kind == LINK_ALLOW)
+		NEED(strings_append(&s->allowed, entry) == 0);
+	NEED(strings_appendf(&s->facts, "%s %s usec %llu", m->kind == LINK_ALLOW ? "allow" : "revoke", entry,
+			     (unsigned long long)m->usec) == 0);
+	send_message(s, &done);
+	send_state(s, LINK_STATE);
+}
+
 static void on_link(StandIn *s)
 {
 	static uint8_t buffer[LINK_PACKET_MAX];
@@ -270,12 +333,13 @@ static void on_link(StandIn *s)
 	NEED(link_decode(buffer, (size_t)n, &m) == 0);
 	if (acts(s, "deaf") || acts(s, "numb"))
 		return;
+	if (acts(s, "deaf-reach") && (m.kind == LINK_ALLOW || m.kind == LINK_REVOKE ||
+				      (m.kind == LINK_TABLE_GET && m.table == LINK_TABLE_ALLOWED)))
+		return;
 	if (m.kind == LINK_TABLE_GET) {
 		send_table(s, &m);
 	} else if (m.kind == LINK_ALLOW || m.kind == LINK_REVOKE) {
-		done.kind = LINK_DONE;
-		done.serial = m.serial;
-		send_message(s, &done);
+		on_reach(s, &m);
 	} else if (m.kind == LINK_STOP) {
 		done.kind = LINK_DONE;
 		done.serial = m.serial;
