@@ -63,8 +63,13 @@ static void what_is_asked_about(void **state)
 	entry = auth_find(CS_SESSION_INTERFACE, CS_MEMBER_STOP);
 	assert_int_equal(entry->rule, AUTH_OWNER);
 	entry = auth_find(CS_MANAGER_INTERFACE, CS_MEMBER_ADD_ALLOW_IP);
-	assert_int_equal(entry->rule, AUTH_UNSUPPORTED);
+	assert_int_equal(entry->rule, AUTH_ACTION);
 	assert_string_equal(entry->action, CS_ACTION_EDIT_ALLOW_IP);
+	/* To widen one's own session is asked about, to narrow it is not. */
+	entry = auth_find(CS_SESSION_INTERFACE, CS_MEMBER_ALLOW_IP);
+	assert_int_equal(entry->rule, AUTH_ACTION);
+	assert_string_equal(entry->action, CS_ACTION_EDIT_ALLOW_IP);
+	assert_int_equal(auth_find(CS_SESSION_INTERFACE, CS_MEMBER_REVOKE_IP)->rule, AUTH_OWNER);
 }
 
 static void absence_is_not_silence(void **state)
