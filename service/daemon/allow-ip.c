@@ -5,6 +5,7 @@
 #include "dbus/wire.h"
 #include "service/daemon/allow-call.h"
 #include "service/daemon/allow-ip-file.h"
+#include "service/daemon/audit.h"
 #include "service/daemon/config-file.h"
 #include "service/daemon/log.h"
 #include "service/daemon/request.h"
@@ -189,8 +190,8 @@ static void edit_go(AllowCall *call)
 		return;
 	}
 	if (r > 0)
-		log_line("%s: allow-ip %s is %s by uid %u", CS_CONFIG_PATH, call->address,
-			 edit.remove ? "removed" : "set", call->client->uid);
+		audit_allow_ip(call->manager->audit, call->client->uid, NULL, edit.remove ? "remove" : "add",
+			       call->address, call->comment, 0);
 	tell_sessions(call);
 }
 
@@ -199,10 +200,14 @@ static void on_decided(void *userdata, int result, const char *reason)
 	AllowCall *call = userdata;
 
 	call->query = NULL;
-	if (result < 0)
-		allow_call_refuse(call, CS_ERROR_NOT_AUTHORIZED, reason);
-	else
+	if (result == 0) {
 		edit_go(call);
+		return;
+	}
+	audit_refused(call->manager->audit, call->client->uid,
+		      call->kind == ALLOW_REMOVE ? CS_MEMBER_REMOVE_ALLOW_IP : CS_MEMBER_ADD_ALLOW_IP,
+		      CS_ERROR_NOT_AUTHORIZED, NULL, NULL);
+	allow_call_refuse(call, CS_ERROR_NOT_AUTHORIZED, reason);
 }
 
 static int edit_ask(AllowCall *call, sd_bus_message *m, const char *action)

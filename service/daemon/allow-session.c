@@ -5,7 +5,7 @@
 #include "dbus/names.h"
 #include "dbus/wire.h"
 #include "service/daemon/allow-call.h"
-#include "service/daemon/log.h"
+#include "service/daemon/audit.h"
 #include "service/daemon/request.h"
 
 /* Ten years: what is meant to be for ever is said with 0. */
@@ -41,8 +41,10 @@ static void on_session_done(void *userdata, int result, const char *problem, con
 
 	wait->job = NULL;
 	if (result == 0)
-		log_line("session %s: %s is %s by uid %u", call->id, call->address,
-			 call->kind == ALLOW_SESSION_OPEN ? "opened" : "closed", call->client->uid);
+		audit_allow_ip(call->manager->audit, call->client->uid,
+			       registry_find(call->manager->registry, call->id),
+			       call->kind == ALLOW_SESSION_OPEN ? "allow" : "revoke", call->address, NULL,
+			       call->usec / USEC_PER_SEC);
 	answer(call, result, problem);
 }
 
@@ -84,10 +86,13 @@ static void on_session_decided(void *userdata, int result, const char *reason)
 	AllowCall *call = userdata;
 
 	call->query = NULL;
-	if (result < 0)
-		allow_call_refuse(call, CS_ERROR_NOT_AUTHORIZED, reason);
-	else
+	if (result == 0) {
 		session_go(call);
+		return;
+	}
+	audit_refused(call->manager->audit, call->client->uid, CS_MEMBER_ALLOW_IP, CS_ERROR_NOT_AUTHORIZED,
+		      NULL, registry_find(call->manager->registry, call->id));
+	allow_call_refuse(call, CS_ERROR_NOT_AUTHORIZED, reason);
 }
 
 static int session_ask(AllowCall *call, sd_bus_message *m, const char *action)
