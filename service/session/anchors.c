@@ -254,8 +254,16 @@ int anchors_make(const char *text, size_t size, const int *fds, size_t n_fds, ch
 	int r;
 
 	/* What is unmounted on the host goes here too, as in bwrap; nothing goes the other way. */
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		return refuse(ret_problem, -errno, "no mount namespace can be made: %s", strerror(errno));
+	r = unshare(CLONE_NEWNS) < 0 ? -errno : 0;
+	if (r == -ENOSPC)
+		return refuse(
+			ret_problem, r,
+			"no further mount namespace may be made (the user's limit is reached); end other "
+			"sessions or raise user.max_mnt_namespaces");
+	if (r == 0 && mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		r = -errno;
+	if (r < 0)
+		return refuse(ret_problem, r, "no mount namespace can be made: %s", strerror(-r));
 	root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return refuse(ret_problem, -errno, "/ cannot be opened: %s", strerror(errno));

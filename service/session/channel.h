@@ -21,6 +21,7 @@ typedef enum ChannelKind {
 	CHANNEL_CLOSE_TAP, /* both ways */
 	CHANNEL_TRY_PROC,  /* both ways; result 0: a private /proc can be mounted */
 	CHANNEL_PLACE,     /* session → holder: descriptors for the numbers in places; answered */
+	CHANNEL_ANCHOR,    /* both ways, after CHANNEL_PLACE; when it fails, the holder is of no use */
 	CHANNEL_EXECUTE,   /* session → holder, last; answered only when it fails */
 	CHANNEL_LISTEN, /* relay's child → session, for each port: number = port, result, a listening socket
 			 */

@@ -97,23 +97,18 @@ static void inside_place(Inside *inside, ChannelMessage *m, int fds[static CHANN
 	}
 }
 
-/* What fails here ends the holder as it would bwrap, whose work this is a part of: with its last words. */
-static void inside_anchor(Inside *inside)
+static void inside_anchor(Inside *inside, ChannelMessage *m)
 {
 	_cleanup_free_ char *problem = NULL;
 	_cleanup_free_ uint8_t *text = NULL;
 	size_t size;
 	int r;
 
-	if (inside->fds[HOLDER_PLACE_ANCHORS] < 0)
-		return;
 	r = sealed_read(inside->fds[HOLDER_PLACE_ANCHORS], ANCHORS_BYTES_MAX, &text, &size);
 	if (r == 0)
 		r = anchors_make((const char *)text, size, inside->fds, ELEMENTSOF(inside->fds), &problem);
-	if (r < 0) {
-		(void)dprintf(inside->fds[STDERR_FILENO], "%s\n", problem ?: strerror(-r));
-		_exit(1);
-	}
+	if (r < 0)
+		channel_fail(m, r, problem);
 	close_fdp(&inside->fds[HOLDER_PLACE_ANCHORS]);
 }
 
@@ -122,7 +117,6 @@ static void inside_execute(Inside *inside, ChannelMessage *m)
 	char *const environment[] = { NULL };
 	_cleanup_close_ int null_fd = program_open_null();
 
-	inside_anchor(inside);
 	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(null_fd, STDOUT_FILENO) < 0) {
 		channel_fail(m, -errno, NULL);
 		return;
@@ -189,6 +183,9 @@ static _noreturn_ void inside_run(const HolderOptions *options, int channel_fd, 
 			break;
 		case CHANNEL_PLACE:
 			inside_place(&inside, &m, fds);
+			break;
+		case CHANNEL_ANCHOR:
+			inside_anchor(&inside, &m);
 			break;
 		case CHANNEL_EXECUTE:
 			inside_execute(&inside, &m);
@@ -327,7 +324,7 @@ int holder_try_proc(Holder *holder, char **ret_problem)
 int holder_execute(Holder *holder, const int *fds, const int *places, size_t n, char **ret_problem)
 {
 	_cleanup_free_ char *problem = NULL;
-	int r;
+	int r = 0;
 
 	for (size_t done = 0; done < n;) {
 		ChannelMessage m = { .kind = CHANNEL_PLACE };
@@ -339,6 +336,12 @@ int holder_execute(Holder *holder, const int *fds, const int *places, size_t n, 
 			return r;
 		done += m.n_fds;
 	}
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (places[i] == HOLDER_PLACE_ANCHORS)
+			r = holder_ask(holder, &(ChannelMessage){ .kind = CHANNEL_ANCHOR }, NULL,
+				       ret_problem);
+	if (r < 0)
+		return r;
 	r = holder_ask(holder, &(ChannelMessage){ .kind = CHANNEL_EXECUTE }, NULL, &problem);
 	/* No answer but the end of the channel: execve(2) closed it. */
 	if (r == -ECONNRESET) {

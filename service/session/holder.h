@@ -59,8 +59,7 @@ int holder_try_proc(Holder *holder, char **ret_problem);
  * STDERR_FILENO, below HOLDER_PLACE_MAX, each once); 0 and 1 become /dev/null; everything else is closed;
  * setsid(2); execve(2) with an empty environment. What has the place HOLDER_PLACE_ANCHORS is not handed on:
  * the text of anchors_list(), sealed, by which anchors_make() is called first. Return: 0 when bwrap was
- * executed, or what comes before it failed, which is said on STDERR_FILENO; a negative errno with
- * *ret_problem.
+ * executed; a negative errno with *ret_problem.
  */
 #define HOLDER_PLACE_MAX 256
 #define HOLDER_PLACE_ANCHORS 10

@@ -7,9 +7,12 @@
 #include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/session/covers.h"
+#include "service/session/disturbance.h"
 #include "service/session/jail-exec.h"
 #include "service/session/program.h"
 
+#define STARTS_AGAIN_MAX \
+	3u /* a program that renames things once or twice; against one that never stops nothing helps */
 #define READ_BACK_USEC (100 * USEC_PER_MSEC) /* a burst of events is read back once */
 
 static void fail_with_fix(Session *session, const char *error, char **problem, int r)
@@ -53,7 +56,8 @@ static void session_execute(Session *session)
 					      .error_fd = error_fd },
 				 &session->holder, &problem);
 	session->executed = true;
-	if (r < 0)
+	/* A second start has its own outcome. */
+	if (r < 0 && !session_was_disturbed(session, problem))
 		fail_with_fix(session, CS_ERROR_JAIL_UNAVAILABLE, &problem, r);
 }
 
@@ -469,4 +473,26 @@ void session_begin_again(Session *session)
 		return;
 	}
 	session_advance(session);
+}
+
+bool session_was_disturbed(Session *session, const char *line)
+{
+	Disturbance disturbance = DISTURBANCE_NONE;
+	_cleanup_free_ char *problem = NULL;
+
+	if (session->planned)
+		disturbance = start_disturbance(&session->plan, line ?: "");
+	if (disturbance != DISTURBANCE_NONE && session->again < STARTS_AGAIN_MAX) {
+		session_begin_again(session);
+		return true;
+	}
+	if (disturbance != DISTURBANCE_CERTAIN)
+		return false;
+	(void)refuse(&problem, -EAGAIN,
+		     "what the jail is made of was replaced each time while it was made (%s): another "
+		     "program, or an agent, keeps renaming it; end that one ('claude-sandbox "
+		     "sessions' lists agents) and start again",
+		     line ?: "bwrap ended without a word");
+	session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
+	return true;
 }

@@ -112,6 +112,11 @@ void session_hang_up(Session *session, uint64_t grace_usec);
 void session_begin_again(Session *session);
 /* Attempts were denied that the service does not know. userdata: the session. */
 void session_denied(void *userdata);
+/*
+ * The jail could not be made; line: what was said of it, or NULL. If others moved something meanwhile, that
+ * is planned for anew, where it is now, or the launch fails since it went on. Return: whether it was that.
+ */
+bool session_was_disturbed(Session *session, const char *line);
 /* Tell the service what the state is now. */
 void session_tell(Session *session);
 void session_warn(Session *session, char *const *warnings);

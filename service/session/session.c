@@ -8,15 +8,12 @@
 #include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/session/covers.h"
-#include "service/session/disturbance.h"
 #include "service/session/orphans.h"
 #include "service/session/program.h"
 #include "service/session/tables.h"
 
 #define HANG_UP_USEC (5 * USEC_PER_SEC) /* from a closed terminal to the kill */
 #define GRACE_MAX_USEC (60 * USEC_PER_SEC)
-#define STARTS_AGAIN_MAX \
-	3u /* a program that renames things once or twice; against one that never stops nothing helps */
 #define ENDING_USEC (1 * USEC_PER_SEC) /* from the kill of the leader to the kill of bwrap, and on */
 #define SAYING_USEC (2 * USEC_PER_SEC)
 #define ORPHANS_MSEC 2000
@@ -363,33 +360,19 @@ static void on_reports_closed(void *userdata)
 
 const ReportsCalls session_reports_calls = { .report = on_report, .closed = on_reports_closed };
 
-/* While it starts. What others moved away meanwhile is planned for anew, where it is now. */
+/* While it starts. */
 static void on_bwrap_failed(Session *session)
 {
 	_cleanup_free_ char *line = NULL, *problem = NULL;
-	Disturbance disturbance = DISTURBANCE_NONE;
 
 	(void)tail_read(&session->tail);
 	line = tail_last_line(&session->tail);
-	if (session->planned)
-		disturbance = start_disturbance(&session->plan, line ?: "");
-	if (disturbance != DISTURBANCE_NONE && session->again < STARTS_AGAIN_MAX) {
-		session_begin_again(session);
+	if (session_was_disturbed(session, line))
 		return;
-	}
-	if (disturbance == DISTURBANCE_CERTAIN)
-		(void)refuse(
-			&problem, -EAGAIN,
-			"what the jail is made of was replaced each time while it was made (%s): another "
-			"program, or an agent, keeps renaming it; end that one ('claude-sandbox "
-			"sessions' lists agents) and start again",
-			line ?: "bwrap ended without a word");
-	else
-		(void)refuse(&problem, -ECHILD,
-			     "bwrap ended before the agent ran: %s; reinstall bubblewrap and claude-sandbox, "
-			     "or see "
-			     "what forbids it here (a security module, a container)",
-			     line ?: "without a word");
+	(void)refuse(&problem, -ECHILD,
+		     "bwrap ended before the agent ran: %s; reinstall bubblewrap and claude-sandbox, or see "
+		     "what forbids it here (a security module, a container)",
+		     line ?: "without a word");
 	session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
 

@@ -81,8 +81,9 @@ def sockets_that_stay_hidden_do_not_count(lab):
     lab.shell("true").ok()
 
 
-def removing(lab, path, times):
-    """A bwrap before which the socket at path goes, so many times; from outside, where nothing holds it in its place."""
+def before_bwrap(lab, command, times):
+    """A bwrap before which root runs the shell's command, so many times; outside, where nothing is held in its place."""
+    os.makedirs("/srv/vanish", exist_ok=True)
     lab.hide("/usr/bin/bwrap")
     lab.undo.append(lambda: os.unlink("/usr/bin/bwrap"))
     count, ask, answer = "/srv/vanish/count", "/srv/vanish-ask", "/srv/vanish-answer"
@@ -91,7 +92,7 @@ def removing(lab, path, times):
         os.mkfifo(fifo)
         os.chmod(fifo, 0o666)
         lab.undo.append(lambda fifo=fifo: os.unlink(fifo))
-    outside = lab.start(["/bin/sh", "-c", f"while read x < {ask}; do rm -f {path}; echo y > {answer}; done"], ROOT, cwd="/")
+    outside = lab.start(["/bin/sh", "-c", f"while read x < {ask}; do {command}; echo y > {answer}; done"], ROOT, cwd="/")
     lab.undo.append(outside.wait)
     lab.undo.append(outside.kill)
     machine.write("/usr/bin/bwrap", "#!/bin/sh\n"
@@ -109,7 +110,7 @@ def sockets_may_go_between_plan_and_mount(lab):
         path = f"/srv/vanish/{user}/s"
         with Listener(path, user):
             os.chown(os.path.dirname(path), user.uid, user.gid)
-            removing(lab, path, 1)
+            before_bwrap(lab, f"rm -f {path}", 1)
             equal(lab.shell("echo fine; exit 5", user).out, b"fine\n", str(user))
             with open("/srv/vanish/count", encoding="ascii") as f:
                 equal(len(f.readlines()), 2, "bwrap ran twice")
@@ -118,7 +119,7 @@ def sockets_may_go_between_plan_and_mount(lab):
         workspace = lab.workspace(user, "vanishing")
         path = f"{workspace}/s"
         with Listener(path, user):
-            removing(lab, path, 1)
+            before_bwrap(lab, f"rm -f {path}", 1)
             lab.shell("true", user, cwd=workspace).ok()
             holds(not os.path.lexists(path), f"{user}: {path} is there: an empty file of bwrap's")
             lab.restore()

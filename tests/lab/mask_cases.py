@@ -9,7 +9,7 @@ import machine
 from bus_cases import Held
 from case import equal, holds, test, wait_for
 from hostile_cases import own
-from listener_cases import Listener
+from listener_cases import Listener, before_bwrap
 from machine import ALICE, ROOT, TOOLS
 
 SESSION = "/usr/libexec/claude-sandbox/session"
@@ -164,12 +164,28 @@ def places_that_cannot_be_held_refuse(lab):
     own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish")
     before = things(ALICE.home)
     mounts = "no mount namespace can be made"
-    for words, number, cause in (("unshare {} 6 131072", errno.EPERM, mounts), ("unshare {} 6 131072", errno.ENOSPC, mounts),
-                                 ("mount {}", errno.EPERM, mounts), ("pivot_root {}", errno.EINVAL, "the root cannot be moved"),
-                                 ("chroot {}", errno.EPERM, "the root cannot be moved")):
+    for words, number, *causes in (("unshare {} 6 131072", errno.EPERM, mounts, "Operation not permitted"),
+                                   ("unshare {} 6 131072", errno.ENOSPC, "user.max_mnt_namespaces"),
+                                   ("mount {}", errno.EPERM, mounts, "Operation not permitted"),
+                                   ("pivot_root {}", errno.EINVAL, "the root cannot be moved: Invalid argument"),
+                                   ("chroot {}", errno.EPERM, "the root cannot be moved: Operation not permitted")):
         lab.wrap(SESSION, "fail " + words.format(number))
-        lab.shell("echo STARTED").refused(125, cause, os.strerror(number))
+        lab.shell("echo STARTED").refused(125, *causes)
         lab.restore()
         lab.shell("true").ok()
     wait_for(lambda: not lab.sessions(), "nothing of them stays")
     equal({path: value for path, value in things(share).items() if before.get(path) != value}, {})
+
+
+@test(60, needs="bus")
+def what_is_replaced_before_it_is_masked_ends_the_session(lab):
+    """After the place was held and before bwrap mounted its mask: that would lie on what nothing holds."""
+    share = f"{ALICE.home}/.local/share"
+    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish", f"{share}/mine")
+    before_bwrap(lab, f"mv {share}/fish {share}/fish.old; mv {share}/mine {share}/fish", 1)
+    result = lab.shell("echo ready; exec sleep 1000")
+    equal(result.status, -9, repr(result))
+    holds(f"claude-sandbox: the session was ended: {share}/fish is hidden from the agent".encode() in result.err, repr(result))
+    lab.restore()
+    shutil.rmtree(f"{share}/fish.old")
+    lab.shell("true").ok()
