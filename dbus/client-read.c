@@ -182,26 +182,33 @@ static size_t count_columns(const char *row)
 	return n;
 }
 
+/* What stands in a struct that was entered. */
+static int read_row(sd_bus_message *m, const char *row, ClientTable *table)
+{
+	const char *type = row;
+	int r;
+
+	r = grow((void **)&table->cells, table->n_rows, table->n_columns * sizeof(*table->cells));
+	if (r < 0)
+		return r;
+	memset(table->cells + table->n_rows * table->n_columns, 0, table->n_columns * sizeof(*table->cells));
+	table->n_rows++;
+	for (size_t i = 0; i < table->n_columns; i++) {
+		r = read_cell(m, &type, &table->cells[(table->n_rows - 1) * table->n_columns + i]);
+		if (r < 0)
+			return r;
+	}
+	return sd_bus_message_exit_container(m) < 0 ? -EBADMSG : 0;
+}
+
 static int read_rows(sd_bus_message *m, const char *row, ClientTable *table)
 {
 	int r;
 
 	while ((r = sd_bus_message_enter_container(m, 'r', row)) > 0) {
-		const char *type = row;
-
-		r = grow((void **)&table->cells, table->n_rows, table->n_columns * sizeof(*table->cells));
+		r = read_row(m, row, table);
 		if (r < 0)
 			return r;
-		memset(table->cells + table->n_rows * table->n_columns, 0,
-		       table->n_columns * sizeof(*table->cells));
-		table->n_rows++;
-		for (size_t i = 0; i < table->n_columns; i++) {
-			r = read_cell(m, &type, &table->cells[(table->n_rows - 1) * table->n_columns + i]);
-			if (r < 0)
-				return r;
-		}
-		if (sd_bus_message_exit_container(m) < 0)
-			return -EBADMSG;
 	}
 	return r < 0 ? -EBADMSG : 0;
 }
@@ -224,6 +231,21 @@ int client_read_rows(sd_bus_message *m, const char *row, ClientTable *ret)
 	if (sd_bus_message_exit_container(m) < 0)
 		return -EBADMSG;
 
+	*ret = table;
+	table = (ClientTable){ 0 };
+	return 0;
+}
+
+int client_read_row(sd_bus_message *m, const char *row, ClientTable *ret)
+{
+	_cleanup_(client_table_done) ClientTable table = { .n_columns = count_columns(row) };
+	int r;
+
+	if (sd_bus_message_enter_container(m, 'r', row) <= 0)
+		return -EBADMSG;
+	r = read_row(m, row, &table);
+	if (r < 0)
+		return r;
 	*ret = table;
 	table = (ClientTable){ 0 };
 	return 0;

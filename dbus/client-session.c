@@ -210,3 +210,8 @@ int client_list_ports(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_erro
 {
 	return call_for_rows(bus, id, CS_MEMBER_LIST_PORTS, "qsss", ret, reterr);
 }
+
+int client_list_denied(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr)
+{
+	return call_for_rows(bus, id, CS_MEMBER_LIST_DENIED, CLIENT_DENIED_ROW, ret, reterr);
+}

@@ -30,5 +30,8 @@ int client_list_exposure(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_e
 int client_list_environment(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr);
 /* port (decimal), direction, state, origin */
 int client_list_ports(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr);
+/* last time, protocol, address, port, program, reason, count; CLIENT_DENIED_ROW */
+#define CLIENT_DENIED_ROW "tssqsst"
+int client_list_denied(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr);
 /* destination, verdict, device, reason, state */
 int client_list_routes(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr);

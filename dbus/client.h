@@ -57,6 +57,8 @@ int client_read_table(sd_bus_message *reply, size_t n_columns, ClientTable *ret)
  * t, u, q; numbers become decimal digits.
  */
 int client_read_rows(sd_bus_message *m, const char *row, ClientTable *ret);
+/* The same for one struct that stands by itself: a table of one row. */
+int client_read_row(sd_bus_message *m, const char *row, ClientTable *ret);
 
 /*
  * Calls of the manager. bus is from client_open(). interactive: a person is there to answer polkit's dialog.

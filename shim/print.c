@@ -179,30 +179,27 @@ static void line_end(Line *line)
 	line->owed = 0;
 }
 
-int print_table(FILE *stream, const PrintTable *table, const PrintStyle *style, const char *empty)
+static int print_lines(FILE *stream, const PrintTable *table, const PrintStyle *style, bool headings)
 {
 	_cleanup_(layout_done) Layout layout = { 0 };
 	Line line = { .stream = stream };
 	int r;
 
-	if (table->n_rows == 0) {
-		fprintf(stream, "%s\n", empty);
-		return print_result(stream);
-	}
 	r = layout_make(table, style, &layout);
 	if (r < 0)
 		return r;
 	if (style->width > 0)
 		layout_squeeze(table, style->width, &layout);
 
-	for (size_t c = 0; c < table->n_columns; c++) {
+	for (size_t c = 0; headings && c < table->n_columns; c++) {
 		const PrintColumn *column = &table->columns[c];
 
 		if (column->title)
 			line_put(&line, column->title, layout.widths[c], column->kind == PRINT_NUMBER,
 				 style->colour ? SGR_HEADING : NULL);
 	}
-	line_end(&line);
+	if (headings)
+		line_end(&line);
 	for (size_t i = 0; i < layout.n_texts; i++) {
 		size_t c = i % table->n_columns;
 		const PrintColumn *column = &table->columns[c];
@@ -214,6 +211,20 @@ int print_table(FILE *stream, const PrintTable *table, const PrintStyle *style, 
 			line_end(&line);
 	}
 	return print_result(stream);
+}
+
+int print_table(FILE *stream, const PrintTable *table, const PrintStyle *style, const char *empty)
+{
+	if (table->n_rows == 0) {
+		fprintf(stream, "%s\n", empty);
+		return print_result(stream);
+	}
+	return print_lines(stream, table, style, true);
+}
+
+int print_rows(FILE *stream, const PrintTable *table, const PrintStyle *style)
+{
+	return print_lines(stream, table, style, false);
 }
 
 int print_fields(FILE *stream, const PrintTable *table, const PrintStyle *style)

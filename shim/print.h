@@ -52,6 +52,9 @@ PrintStyle print_style(FILE *stream);
  */
 int print_table(FILE *stream, const PrintTable *table, const PrintStyle *style, const char *empty);
 
+/* Its rows without headings, for a table that grows. Columns are at least as wide as their titles. */
+int print_rows(FILE *stream, const PrintTable *table, const PrintStyle *style);
+
 /* Lines: a title and its cell, of row 0; a column without a cell is left out. Return as print_table(). */
 int print_fields(FILE *stream, const PrintTable *table, const PrintStyle *style);
 

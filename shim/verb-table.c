@@ -6,7 +6,7 @@
 	"ID is a session's id or its\nbeginning; without it the only session, or that of the " \
 	"current directory.\n"
 
-static const char *const log_options[] = { "-f", "--follow", NULL };
+static const char *const follow_options[] = { "-f", "--follow", NULL };
 static const char *const install_options[] = { "--list", "--remove", NULL };
 
 static const SandboxVerb verbs[] = {
@@ -71,6 +71,17 @@ static const SandboxVerb verbs[] = {
 		.takes_argument = true,
 		.has_json = true,
 		.run = verb_ports,
+	},
+	{
+		.name = "denied",
+		.synopsis = "[--json] [-f] [ID]",
+		.summary = "list what a session's agent tried to reach and may not",
+		.details = "The latest attempt first, each destination and program once, with how often. -f\n"
+			   "(--follow) goes on to show what comes, until the session ends. " WHICH,
+		.takes_argument = true,
+		.options = follow_options,
+		.has_json = true,
+		.run = verb_denied,
 	},
 	{
 		.name = "why",
@@ -144,7 +155,7 @@ static const SandboxVerb verbs[] = {
 			   "happens,\n"
 			   "one line each, until it is interrupted.\n",
 		.takes_argument = true,
-		.options = log_options,
+		.options = follow_options,
 		.has_json = true,
 		.run = verb_log,
 	},

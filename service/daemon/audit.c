@@ -203,11 +203,15 @@ static void audit_denied(Audit *audit, const Session *session)
 	_cleanup_free_ char *text = NULL;
 	AuditEvent event;
 
-	if (sum->n == 0)
+	if (sum->n == 0 && session->attempts == 0)
 		return;
 	event = event_begin(audit, AUDIT_DENIED, 0, session);
-	(void)audit_event_addf(&event, "attempts", "%" PRIu64 "%s", denied_sum_count(sum),
-			       sum->full ? " or more" : "");
+	/* Its last word counts them all; one that was killed has said none. */
+	if (session->attempts > 0)
+		(void)audit_event_addf(&event, "attempts", "%" PRIu64, session->attempts);
+	else
+		(void)audit_event_addf(&event, "attempts", "%" PRIu64 "%s", denied_sum_count(sum),
+				       sum->full ? " or more" : "");
 	for (size_t i = 0; i < sum->n && i < 8; i++) {
 		_cleanup_free_ char *before = text;
 

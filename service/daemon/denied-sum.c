@@ -27,11 +27,16 @@ static bool count_parse(const char *text, uint64_t *ret)
 static char *make_text(const LinkRow *row)
 {
 	_cleanup_free_ char *text = NULL;
-	const char *program = row->columns[COLUMN_PROGRAM];
+	const char *program = row->columns[COLUMN_PROGRAM], *pid = strrchr(program, ' ');
+	/* The pid of the last attempt tells no row from another; "?" is nobody. */
+	int length = streq(program, "?") ? 0 : pid ? (int)(pid - program) : (int)strlen(program);
 
-	if (asprintf(&text, "%.16s %.64s:%.8s%s%.16s%s", row->columns[COLUMN_PROTOCOL],
-		     row->columns[COLUMN_ADDRESS], row->columns[COLUMN_PORT], *program ? " (" : "", program,
-		     *program ? ")" : "") < 0) {
+	/* Several destinations. */
+	if (!*row->columns[COLUMN_ADDRESS])
+		return strdup("others");
+	if (asprintf(&text, "%.16s %.64s:%.8s%s%.*s%s", row->columns[COLUMN_PROTOCOL],
+		     row->columns[COLUMN_ADDRESS], row->columns[COLUMN_PORT], length > 0 ? " (" : "",
+		     MIN_OF(length, 16), program, length > 0 ? ")" : "") < 0) {
 		text = NULL;
 		return NULL;
 	}

@@ -29,6 +29,8 @@ struct Keeper {
 	unsigned changes; /* not told yet */
 	LinkTable asking; /* LINK_TABLE_MAX: nothing */
 	bool ask_again, told, silent, connected;
+	uint64_t denied_usec; /* the second in which these came */
+	uint32_t denied_rows;
 };
 
 static void refresh(Keeper *keeper);
@@ -151,6 +153,7 @@ static unsigned take_exit(Session *session, const LinkMessage *m)
 		changes |= KEEPER_EXIT_STATUS;
 	session->state = SESSION_ENDING;
 	session->exit_status = m->exit_status;
+	session->attempts = m->denied;
 	return changes;
 }
 
@@ -161,6 +164,22 @@ static void say_why(Session *session, const char *text)
 	session->why = wire_text(text, WHY_MAX);
 	log_line("session %s of uid %u ended its agent: %s", session->id, session->uid,
 		 session->why ?: "no memory");
+}
+
+/* Each row becomes a signal to everybody who listens: a session may not have as many sent as it likes. */
+static void take_denied(Keeper *keeper, const LinkMessage *m)
+{
+	uint64_t now = 0;
+	uint32_t n;
+
+	(void)sd_event_now(keeper->event, CLOCK_MONOTONIC, &now);
+	if (now - keeper->denied_usec >= USEC_PER_SEC) {
+		keeper->denied_usec = now;
+		keeper->denied_rows = 0;
+	}
+	n = MIN_OF(m->n_rows, KEEPER_DENIED_MAX - keeper->denied_rows);
+	keeper->denied_rows += n;
+	keeper->events->denied(keeper->userdata, keeper->session, m->rows, n);
 }
 
 static void take_message(Keeper *keeper, const LinkMessage *m)
@@ -182,6 +201,7 @@ static void take_message(Keeper *keeper, const LinkMessage *m)
 		break;
 	case LINK_DENIED:
 		denied_sum_add(&session->denied, m->rows, m->n_rows);
+		take_denied(keeper, m);
 		return;
 	case LINK_STARTED:
 		refresh(keeper);

@@ -15,6 +15,9 @@
 #define KEEPER_GRACE_USEC (5 * USEC_PER_SEC)
 #define KEEPER_GRACE_MAX_USEC (60 * USEC_PER_SEC)
 
+/* What a session that keeps to its part says in a second is half of that; more is dropped. */
+#define KEEPER_DENIED_MAX 256u
+
 /* Which statements have changed. */
 typedef enum KeeperChange {
 	KEEPER_STATE = 1u << 0,
@@ -32,6 +35,8 @@ typedef struct KeeperEvents {
 	void (*connected)(void *userdata, Session *session);
 	void (*changed)(void *userdata, Session *session, unsigned changes);
 	void (*started)(void *userdata, Session *session);
+	/* Attempts that were denied: rows of LINK_TABLE_DENIED. At most KEEPER_DENIED_MAX rows a second. */
+	void (*denied)(void *userdata, Session *session, const LinkRow *rows, uint32_t n);
 	/* error and text are the session's own words: not checked yet. */
 	void (*failed)(void *userdata, Session *session, const char *error, const char *text);
 	/* Its process has gone and its directory too. The last call; the receiver removes session and keeper.

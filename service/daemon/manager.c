@@ -144,6 +144,13 @@ static void on_session_changed(void *userdata, Session *session, unsigned change
 	signals_session_changed(&manager->signals, session, changes);
 }
 
+static void on_session_denied(void *userdata, Session *session, const LinkRow *rows, uint32_t n)
+{
+	const Manager *manager = userdata;
+
+	signals_denied(&manager->signals, session, rows, n);
+}
+
 static void on_session_started(void *userdata, Session *session)
 {
 	launch_session_started(userdata, session);
@@ -198,6 +205,7 @@ const KeeperEvents manager_keeper_events = {
 	.connected = on_session_connected,
 	.changed = on_session_changed,
 	.started = on_session_started,
+	.denied = on_session_denied,
 	.failed = on_session_failed,
 	.ended = on_session_ended,
 };

@@ -35,6 +35,7 @@ static const struct {
 	{ CS_MEMBER_LIST_EXPOSURE, LINK_TABLE_EXPOSURE, SESSION_EXPOSURE_ROWS_MAX },
 	{ CS_MEMBER_LIST_ENVIRONMENT, LINK_TABLE_ENVIRONMENT, LINK_ROWS_MAX },
 	{ CS_MEMBER_LIST_PORTS, LINK_TABLE_PORTS, LINK_ROWS_MAX },
+	{ CS_MEMBER_LIST_DENIED, LINK_TABLE_DENIED, LINK_ROWS_MAX },
 };
 
 bool session_table_of_member(const char *member, LinkTable *ret)
@@ -113,7 +114,7 @@ static int append_cell(sd_bus_message *reply, char type, const char *cell)
 	}
 }
 
-static int append_row(sd_bus_message *reply, const char *signature, char *const *cells, size_t n_columns)
+int session_row_append(sd_bus_message *reply, const char *signature, char *const *cells, size_t n_columns)
 {
 	const char *type = signature;
 	int r;
@@ -133,7 +134,7 @@ static int append_rows(sd_bus_message *reply, const char *array, const char *row
 
 	r = sd_bus_message_open_container(reply, 'a', array);
 	for (size_t i = 0; r >= 0 && i < cells->n_rows; i++)
-		r = append_row(reply, row, cells->cells + i * n_columns, n_columns);
+		r = session_row_append(reply, row, cells->cells + i * n_columns, n_columns);
 	return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -146,6 +147,8 @@ int session_table_append(sd_bus_message *reply, LinkTable table, const LinkCells
 		return append_rows(reply, "(ayssss)", "ayssss", cells, n_columns);
 	case LINK_TABLE_PORTS:
 		return append_rows(reply, "(qsss)", "qsss", cells, n_columns);
+	case LINK_TABLE_DENIED:
+		return append_rows(reply, "(" SESSION_DENIED_ROW ")", SESSION_DENIED_ROW, cells, n_columns);
 	default:
 		return wire_append_table(reply, n_columns, (const char *const *)cells->cells, cells->n_rows,
 					 CELL_MAX);

@@ -3,9 +3,9 @@
 
 /*
  * The tables that callers ask for and a session answers: ListRoutes, ListExposure, ListEnvironment,
- * ListPorts. One question of a session is under way at a time, so that the link has room for what the service
- * itself asks; calls for the same table that came before it was sent share its answer, so that whoever asks a
- * silent session waits for three answers at most, however many others ask.
+ * ListPorts, ListDenied. One question of a session is under way at a time, so that the link has room for what
+ * the service itself asks; calls for the same table that came before it was sent share its answer, so that
+ * whoever asks a silent session waits for three answers at most, however many others ask.
  */
 
 #include <systemd/sd-bus.h>
@@ -36,3 +36,10 @@ void session_tables_end_all(Manager *manager);
 /* Appended to reply as the member's result: paths are bytes, the rest is text or a number. Return:
  * >= 0; -EBADMSG where a number should be and is none; another negative errno. */
 int session_table_append(sd_bus_message *reply, LinkTable table, const LinkCells *cells);
+/*
+ * One row as a struct of the types signature ("qsss"; "ay" is bytes, and texts pass through wire_text()).
+ * Return: >= 0; -EBADMSG for a number that is none; another negative errno.
+ */
+int session_row_append(sd_bus_message *m, const char *signature, char *const *cells, size_t n_columns);
+/* Of LINK_TABLE_DENIED. */
+#define SESSION_DENIED_ROW "tssqsst"

@@ -6,6 +6,7 @@
 #include "service/daemon/keeper.h"
 #include "service/daemon/log.h"
 #include "service/daemon/session-properties.h"
+#include "service/daemon/session-tables.h"
 
 #define PROPERTIES_INTERFACE "org.freedesktop.DBus.Properties"
 #define PROPERTIES_CHANGED "PropertiesChanged"
@@ -123,6 +124,29 @@ void signals_session_changed(const Signals *signals, const Session *session, uns
 						  session->exit_status);
 		send(signals, client, state, r);
 	}
+}
+
+static void send_denied(const Signals *signals, const Session *session, const LinkRow *row)
+{
+	for (Client *client = NULL; (client = next_witness(signals, client, session));) {
+		_cleanup_message_ sd_bus_message *m = NULL;
+		int r;
+
+		r = sd_bus_message_new_signal(signals->bus, &m, session->path, CS_SESSION_INTERFACE,
+					      CS_SIGNAL_DENIED);
+		if (r >= 0)
+			r = session_row_append(m, SESSION_DENIED_ROW, row->columns,
+					       sizeof(SESSION_DENIED_ROW) - 1);
+		if (r == -EBADMSG)
+			return;
+		send(signals, client, m, r);
+	}
+}
+
+void signals_denied(const Signals *signals, const Session *session, const LinkRow *rows, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		send_denied(signals, session, &rows[i]);
 }
 
 void signals_manager(const Signals *signals, const char *name)

@@ -23,6 +23,9 @@ void signals_session(const Signals *signals, const Session *session, bool added)
 /* PropertiesChanged, with StateChanged when the state or the exit status is among them (KeeperChange). */
 void signals_session_changed(const Signals *signals, const Session *session, unsigned changes);
 
+/* Denied, one for each row: what the session says that was tried. A row that says no numbers is left out. */
+void signals_denied(const Signals *signals, const Session *session, const LinkRow *rows, uint32_t n);
+
 /* One of the manager's signals without arguments, to everybody who subscribed. */
 void signals_manager(const Signals *signals, const char *name);
 

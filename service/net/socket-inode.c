@@ -18,6 +18,12 @@ typedef struct Question {
 
 static int ask(int fd, uint32_t port, uint32_t sequence, const SocketPair *pair)
 {
+	/* For datagrams the kernel takes the two ends the other way round (udp_dump_one() of the kernel). */
+	bool swap = pair->protocol == IPPROTO_UDP;
+	uint32_t source = htonl(swap ? pair->destination : pair->source),
+		 destination = htonl(swap ? pair->source : pair->destination);
+	uint16_t source_port = htons(swap ? pair->destination_port : pair->source_port),
+		 destination_port = htons(swap ? pair->source_port : pair->destination_port);
 	Question question = {
 		.header = { .nlmsg_len = sizeof(question),
 			    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
@@ -27,10 +33,10 @@ static int ask(int fd, uint32_t port, uint32_t sequence, const SocketPair *pair)
 		.request = { .sdiag_family = AF_INET,
 			     .sdiag_protocol = pair->protocol,
 			     .idiag_states = ~0U,
-			     .id = { .idiag_sport = htons(pair->source_port),
-				     .idiag_dport = htons(pair->destination_port),
-				     .idiag_src = { htonl(pair->source) },
-				     .idiag_dst = { htonl(pair->destination) },
+			     .id = { .idiag_sport = source_port,
+				     .idiag_dport = destination_port,
+				     .idiag_src = { source },
+				     .idiag_dst = { destination },
 				     .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } },
 	};
 	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };

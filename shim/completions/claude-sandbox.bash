@@ -10,7 +10,7 @@ _claude_sandbox_ids()
 _claude_sandbox()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} verb='' i
-	local verbs='shell sessions show exposure routes ports why stop allow-ip policy install log version help'
+	local verbs='shell sessions show exposure routes ports denied why stop allow-ip policy install log version help'
 
 	COMPREPLY=()
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -47,6 +47,13 @@ _claude_sandbox()
 	show | exposure | routes | ports | stop)
 		if [[ $word == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word")
+		fi
+		;;
+	denied)
+		if [[ $word == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W '-f --follow --json --help' -- "$word")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word")
 		fi

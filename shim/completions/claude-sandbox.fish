@@ -6,7 +6,7 @@ function __claude_sandbox_ids
     claude-sandbox sessions 2>/dev/null | awk 'NR > 1 { print $1 "\t" $2 }'
 end
 
-set -l verbs shell sessions show exposure routes ports why stop allow-ip policy install log version help
+set -l verbs shell sessions show exposure routes ports denied why stop allow-ip policy install log version help
 
 complete -c claude-sandbox -f
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -l json -d 'Write JSON instead of lines'
@@ -18,6 +18,7 @@ complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a show -
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a exposure -d 'List all that an agent sees'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a routes -d 'List where packets go'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a ports -d 'List the ports that cross'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a denied -d 'List what was denied'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a why -d 'Say what decides about a path or address'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a stop -d 'End a session'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a allow-ip -d 'List the reachable internal addresses'
@@ -26,7 +27,8 @@ complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a instal
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a log -d 'List what happened'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a version -d 'Show the versions'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a help -d 'Show the help'
-complete -c claude-sandbox -n "__fish_seen_subcommand_from show exposure routes ports stop log" -a '(__claude_sandbox_ids)'
+complete -c claude-sandbox -n "__fish_seen_subcommand_from show exposure routes ports denied stop log" -a '(__claude_sandbox_ids)'
+complete -c claude-sandbox -n "__fish_seen_subcommand_from denied" -s f -l follow -d 'Go on to show what comes'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from why" -F
 complete -c claude-sandbox -n "__fish_seen_subcommand_from why" -l session -x -a '(__claude_sandbox_ids)' -d 'The session'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -a 'claude codex pi'

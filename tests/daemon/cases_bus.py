@@ -47,7 +47,7 @@ def members_of_later(machine, watch):
                 ("Doctor", "a{sv}", [{}]), ("Verify", "saayaya{sv}", ["shell", [], b"/tmp", {}])):
             refused("org.freedesktop.DBus.Error.NotSupported", member, user.manager, member, signature, *arguments)
         for member, signature, arguments in (
-                ("ListDenied", "", []), ("Verify", "a{sv}", [{}])):
+                ("Verify", "a{sv}", [{}]),):
             refused("org.freedesktop.DBus.Error.NotSupported", member, user.call, path, SESSION, member, signature,
                     *arguments)
 

@@ -116,9 +116,9 @@ static LinkRow denied(const char *address, const char *program, const char *coun
 static void denials_are_summed_up(void **state)
 {
 	_cleanup_(denied_sum_done) DeniedSum sum = { 0 };
-	LinkRow rows[] = { denied("10.0.0.1", "ssh", "2"), denied("10.0.0.2", "", "5"),
-			   denied("10.0.0.1", "ssh", "3"), denied("10.0.0.3", "x", "many"),
-			   denied("10.0.0.3", "x", "-1"),  denied("10.0.0.2", "", "4") };
+	LinkRow rows[] = { denied("10.0.0.1", "ssh (12)", "2"), denied("10.0.0.2", "?", "5"),
+			   denied("10.0.0.1", "ssh (15)", "3"), denied("10.0.0.3", "x", "many"),
+			   denied("10.0.0.3", "x", "-1"),       denied("10.0.0.2", "", "4") };
 
 	denied_sum_add(&sum, rows, ELEMENTSOF(rows));
 	assert_int_equal(sum.n, 2);

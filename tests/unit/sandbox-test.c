@@ -52,10 +52,10 @@ static void mistakes_are_usage(void **state)
 		const char *line, *err;
 	} cases[] = {
 		{ "claude-sandbox", "a verb is missing; the verbs are: shell, sessions, show, exposure, "
-				    "routes, ports, why, stop, allow-ip, "
+				    "routes, ports, denied, why, stop, allow-ip, "
 				    "policy, install, log, version, help" },
 		{ "claude-sandbox doctr", "there is no verb 'doctr'; the verbs are: shell, sessions, show, "
-					  "exposure, routes, ports, why, stop, "
+					  "exposure, routes, ports, denied, why, stop, "
 					  "allow-ip, policy, install, log, version, help" },
 		{ "claude-sandbox --jsn sessions",
 		  "there is no option '--jsn'; see 'claude-sandbox --help'" },

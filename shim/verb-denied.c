@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+
+/* denied: what a session's agent tried to reach and may not, once or as it comes. */
+
+#include <time.h>
+
+#include "dbus/client-events.h"
+#include "dbus/wire.h"
+#include "shim/verb.h"
+#include "shim/verbs.h"
+
+static const PrintColumn columns[] = {
+	{ "LAST", NULL, PRINT_TEXT, false },           { NULL, "last_usec", PRINT_NUMBER, false },
+	{ "PROTOCOL", "protocol", PRINT_TEXT, false }, { "ADDRESS", "address", PRINT_TEXT, false },
+	{ "PORT", "port", PRINT_NUMBER, false },       { "PROGRAM", "program", PRINT_TEXT, true },
+	{ "COUNT", "count", PRINT_NUMBER, false },     { "REASON", "reason", PRINT_TEXT, true },
+};
+
+/* Of a row of ListDenied. */
+enum { TIME, PROTOCOL, ADDRESS, PORT, PROGRAM, REASON, COUNT, CELLS };
+
+#define CLOCK_TEXT_MAX 32u
+
+/* To the second, as the caller's clock has it. */
+static void clock_text(const char *usec, char buffer[static CLOCK_TEXT_MAX])
+{
+	time_t seconds = (time_t)(strtoull(usec, NULL, 10) / USEC_PER_SEC);
+	struct tm local;
+
+	if (!localtime_r(&seconds, &local) ||
+	    strftime(buffer, CLOCK_TEXT_MAX, "%Y-%m-%d %H:%M:%S", &local) == 0)
+		(void)snprintf(buffer, CLOCK_TEXT_MAX, "?");
+}
+
+typedef struct Shown {
+	const char **cells;
+	char (*clocks)[CLOCK_TEXT_MAX];
+} Shown;
+
+static void shown_done(Shown *shown)
+{
+	free(shown->cells);
+	free(shown->clocks);
+}
+
+/* Borrows the cells of table. */
+static int arrange(const ClientTable *table, Shown *shown)
+{
+	shown->cells = calloc(table->n_rows + 1, sizeof(*shown->cells) * ELEMENTSOF(columns));
+	shown->clocks = calloc(table->n_rows + 1, sizeof(*shown->clocks));
+	if (!shown->cells || !shown->clocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->n_rows; i++) {
+		char *const *from = table->cells + i * CELLS;
+		const char **to = shown->cells + i * ELEMENTSOF(columns);
+		/* Several destinations have none. */
+		bool sum = !*from[ADDRESS];
+
+		clock_text(from[TIME], shown->clocks[i]);
+		*to++ = shown->clocks[i];
+		*to++ = from[TIME];
+		*to++ = from[PROTOCOL];
+		*to++ = from[ADDRESS];
+		*to++ = sum ? NULL : from[PORT];
+		*to++ = from[PROGRAM];
+		*to++ = from[COUNT];
+		*to++ = from[REASON];
+	}
+	return 0;
+}
+
+static int show(const SandboxCall *call, const SandboxContext *context, const ClientTable *table)
+{
+	_cleanup_(shown_done) Shown shown = { 0 };
+
+	if (arrange(table, &shown) < 0)
+		return verb_complain_memory(context);
+	return verb_show_table(call, context,
+			       &(PrintTable){ columns, ELEMENTSOF(columns), table->n_rows, shown.cells },
+			       "nothing was denied");
+}
+
+/* ---- as it comes ---- */
+
+typedef struct Follow {
+	const SandboxCall *call;
+	const SandboxContext *context;
+	const char *id;
+	bool ended, renewed;
+	int status;
+} Follow;
+
+/* One object, or one line, for each row. Return: 0, -ENOMEM, or the error of the stream. */
+static int show_more(const Follow *follow, const ClientTable *rows)
+{
+	const SandboxContext *context = follow->context;
+	_cleanup_(shown_done) Shown shown = { 0 };
+	int r = arrange(rows, &shown);
+
+	for (size_t i = 0; r == 0 && i < rows->n_rows; i++) {
+		const PrintTable table = { columns, ELEMENTSOF(columns), 1,
+					   shown.cells + i * ELEMENTSOF(columns) };
+
+		r = follow->call->json ? print_json_object(context->out, &table, &context->style)
+				       : print_rows(context->out, &table, &context->style);
+	}
+	return r == 0 ? print_result(context->out) : r;
+}
+
+static int on_denied(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
+{
+	_cleanup_(client_table_done) ClientTable row = { 0 };
+	Follow *follow = userdata;
+
+	if (client_read_row(m, CLIENT_DENIED_ROW, &row) == 0 && show_more(follow, &row) < 0) {
+		follow->ended = true;
+		follow->status = CS_EXIT_REFUSED;
+	}
+	return 0;
+}
+
+static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
+{
+	Follow *follow = userdata;
+	const char *id;
+
+	if (sd_bus_message_read_basic(m, 's', &id) > 0 && streq(id, follow->id))
+		follow->ended = true;
+	return 0;
+}
+
+/* A new service knows nothing of who subscribed to the old one. */
+static int on_owner(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
+{
+	Follow *follow = userdata;
+	const char *name, *old, *new;
+
+	if (sd_bus_message_read(m, "sss", &name, &old, &new) > 0 && streq(name, CS_BUS_NAME) && *new)
+		follow->renewed = true;
+	return 0;
+}
+
+static int listen_to(sd_bus *bus, Follow *follow, sd_bus_error *reterr)
+{
+	_cleanup_free_ char *path = NULL;
+	int r;
+
+	if (asprintf(&path, CS_SESSION_ROOT "/%s", follow->id) < 0) {
+		path = NULL;
+		return sd_bus_error_set_errno(reterr, -ENOMEM);
+	}
+	r = sd_bus_match_signal(bus, NULL, CS_BUS_NAME, path, CS_SESSION_INTERFACE, CS_SIGNAL_DENIED,
+				on_denied, follow);
+	if (r >= 0)
+		r = sd_bus_match_signal(bus, NULL, CS_BUS_NAME, CS_MANAGER_PATH, CS_MANAGER_INTERFACE,
+					CS_SIGNAL_SESSION_REMOVED, on_removed, follow);
+	if (r >= 0)
+		r = sd_bus_match_signal(bus, NULL, "org.freedesktop.DBus", "/org/freedesktop/DBus",
+					"org.freedesktop.DBus", "NameOwnerChanged", on_owner, follow);
+	return r < 0 ? sd_bus_error_set_errno(reterr, r) : client_subscribe(bus, reterr);
+}
+
+static int follow_signals(sd_bus *bus, Follow *follow)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	int r = 0;
+
+	while (!follow->ended && r >= 0) {
+		if (follow->renewed) {
+			follow->renewed = false;
+			r = client_subscribe(bus, &error);
+			continue;
+		}
+		r = sd_bus_process(bus, NULL);
+		if (r == 0)
+			r = sd_bus_wait(bus, UINT64_MAX);
+	}
+	return r < 0 ? verb_complain(follow->context, r, &error) : follow->status;
+}
+
+int verb_denied(const SandboxCall *call, const SandboxContext *context)
+{
+	Follow follow = { .call = call, .context = context };
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_(client_table_done) ClientTable table = { 0 };
+	_cleanup_bus_ sd_bus *bus = NULL;
+	_cleanup_free_ char *id = NULL;
+	int r;
+
+	r = verb_find_session(context, call->argument, &bus, &id);
+	if (r != 0)
+		return r;
+	follow.id = id;
+	/* Before the list is asked for, so that nothing falls between the two. */
+	r = call->option ? listen_to(bus, &follow, &error) : 0;
+	if (r >= 0)
+		r = client_list_denied(bus, id, &table, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	if (!call->option)
+		return show(call, context, &table);
+	if (call->json || table.n_rows == 0)
+		r = show_more(&follow, &table);
+	else
+		r = show(call, context, &table);
+	if (r != 0 || print_result(context->out) < 0)
+		return CS_EXIT_REFUSED;
+	return follow_signals(bus, &follow);
+}
