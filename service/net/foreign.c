@@ -151,6 +151,7 @@ static int judge_setting(const ForeignView *view, const struct nlmsghdr *header,
 		return -EBADMSG;
 	*ret_look = true;
 	if (index != (uint32_t)view->denial->lo_index && index != (uint32_t)view->denial->jail_index &&
+	    index != (uint32_t)view->denial->ledger_index &&
 	    (view->denial->ledger_index == 0 || index != (uint32_t)view->denial->ledger_index) &&
 	    index != (uint32_t)NETCONFA_IFINDEX_ALL && index != (uint32_t)NETCONFA_IFINDEX_DEFAULT)
 		return 0;

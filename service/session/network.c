@@ -4,6 +4,7 @@
 #include "dbus/names.h"
 #include "service/net/denial-change.h"
 #include "service/net/flows.h"
+#include "service/net/host-watch.h"
 #include "service/net/host.h"
 #include "service/net/monitor.h"
 
@@ -89,45 +90,45 @@ int network_change(Network *network, const Config *config, char **ret_problem)
 	return 0;
 }
 
-/* Does the most specific row that holds all of row deny it? */
-static bool denies(const RouteTable *routes, const RouteRow *row)
+/* With host in the place of the one that is known. On failure of any kind but -EREMCHG that one stays. */
+static int change_host(Network *network, const Config *config, HostNetwork *host, char **ret_problem)
 {
-	const RouteRow *best = NULL;
-
-	for (size_t i = 0; i < routes->n_rows; i++) {
-		const RouteRow *ours = &routes->rows[i];
-		uint32_t mask = ours->length == 0 ? 0 : ~0U << (32 - ours->length);
-
-		if (ours->length > row->length || ((ours->address ^ row->address) & mask) != 0)
-			continue;
-		if (!best || ours->length > best->length ||
-		    (ours->length == best->length && ours->verdict != ROUTE_DENY))
-			best = ours;
-	}
-	return best && best->verdict == ROUTE_DENY;
-}
-
-int network_host_again(const Network *network, const Config *config, char **ret_problem)
-{
-	_cleanup_(host_network_done) HostNetwork host = { 0 };
-	_cleanup_(route_table_done) RouteTable routes = { 0 };
+	HostNetwork before = network->host;
 	int r;
 
-	r = host_network_read(&host, ret_problem);
-	if (r == 0)
-		r = routes_make(&host, config, &routes, ret_problem);
+	network->host = *host;
+	r = network_change(network, config, ret_problem);
+	if (r < 0) {
+		network->host = before;
+		return r;
+	}
+	host_network_done(&before);
+	*host = (HostNetwork){ 0 };
+	return 0;
+}
+
+int network_host_again(Network *network, const Config *config, char **ret_problem)
+{
+	_cleanup_(host_network_done) HostNetwork now = { 0 }, joined = { 0 };
+	_cleanup_free_ char *problem = NULL;
+	int r;
+
+	if (!network->denial_open)
+		return 0;
+	r = host_network_read(&now, ret_problem);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < routes.n_rows; i++) {
-		const RouteRow *row = &routes.rows[i];
-		char text[ROUTE_TEXT_MAX];
-
-		if (row->verdict == ROUTE_DENY && !denies(&network->routes, row))
-			return refuse(ret_problem, -EXDEV,
-				      "the host's network has changed (%s, %s) and this session does not "
-				      "deny it; it "
-				      "stays offline, start it anew",
-				      route_to_string(row->address, row->length, text), row->reason);
+	network->host.uplink = now.uplink;
+	r = host_network_join(&network->host, &now, &joined);
+	if (r <= 0)
+		return r;
+	r = change_host(network, config, &joined, &problem);
+	/* A machine that has been in very many networks: what was is given up for what is. */
+	if (r == -E2BIG) {
+		freep(&problem);
+		r = change_host(network, config, &now, &problem);
 	}
-	return host.uplink;
+	if (r < 0)
+		return refuse(ret_problem, r, "%s", problem ?: strerror(-r));
+	return 1;
 }

@@ -45,8 +45,9 @@ int network_read_back(Network *network, char **ret_problem);
  */
 int network_change(Network *network, const Config *config, char **ret_problem);
 /*
- * Read the host again: has it an uplink, and is every denial that its network asks for now in force here?
- * Return: 1 with an uplink; 0 without; -EXDEV with *ret_problem when the namespace would have to deny more
- * than it does; another negative errno.
+ * Read the host again, and deny what it has come to be connected to, what it owns, and its gateways, with all
+ * that it was. network->host follows. Return: 1 when the namespace was changed; 0 when there was no need;
+ * -EREMCHG: the session must end; another negative errno: what the host is now may not be denied. All with
+ * *ret_problem, but -ENOMEM.
  */
-int network_host_again(const Network *network, const Config *config, char **ret_problem);
+int network_host_again(Network *network, const Config *config, char **ret_problem);

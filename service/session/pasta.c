@@ -38,15 +38,19 @@ static int append_address(char ***strings, const char *option, uint32_t address)
 char **pasta_arguments(const PastaOptions *options)
 {
 	/*
+	 * -i lo: what it would learn from an interface of the host it is told, and without this it starts
+	 * only where a default route names one (none with a VPN's two halves, none offline).
+	 *
 	 * -t -u -T -U none and --no-map-gw: leave one out and the host's loopback is within reach. No
 	 * --config-net: it would copy the host's addresses and routes into the jail.
 	 */
 	static const char *const fixed[] = {
-		"-n",          "32",        "-I", ROUTES_JAIL_DEVICE,
-		"-M",          PASTA_MAC,   "-m", PASTA_MTU,
-		"-t",          "none",      "-u", "none",
-		"-T",          "none",      "-U", "none",
-		"--no-map-gw", "--no-dhcp", "-q",
+		"-n", "32",      "-I",          ROUTES_JAIL_DEVICE,
+		"-i", "lo",      "-M",          PASTA_MAC,
+		"-m", PASTA_MTU, "-t",          "none",
+		"-u", "none",    "-T",          "none",
+		"-U", "none",    "--no-map-gw", "--no-dhcp",
+		"-q",
 	};
 	_cleanup_(strings_freep) char **strings = NULL;
 	int r;

@@ -16,16 +16,19 @@ static bool was_said(const Session *session, const char *warning)
 	return false;
 }
 
-/* For whoever asks for the table; the person at the terminal has the agent on it. */
-static void on_warned(void *userdata, char *const *warnings)
+/* The person at the terminal has the agent on it. */
+void session_warn_later(Session *session, char *const *warnings)
 {
-	Session *session = userdata;
-
 	for (size_t i = 0; warnings && warnings[i]; i++)
 		if (!was_said(session, warnings[i]) &&
 		    strings_count(session->warnings) < SESSION_WARNINGS_MAX)
 			(void)strings_append(&session->warnings, warnings[i]);
 	session_tell(session);
+}
+
+static void on_warned(void *userdata, char *const *warnings)
+{
+	session_warn_later(userdata, warnings);
 }
 
 int session_start_reach(Session *session)

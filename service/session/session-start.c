@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/session-state.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
 
 #include "dbus/errors.h"
@@ -13,7 +12,6 @@
 
 #define STARTS_AGAIN_MAX \
 	3u /* a program that renames things once or twice; against one that never stops nothing helps */
-#define READ_BACK_USEC (100 * USEC_PER_MSEC) /* a burst of events is read back once */
 
 static void fail_with_fix(Session *session, const char *error, char **problem, int r)
 {
@@ -96,7 +94,7 @@ static void session_go(Session *session)
  * git answers, the wire comes and the agent's state is there in any order; the plan needs the first, the
  * agent all. The mounts need no wire: bwrap makes them beside pasta's start, and init waits.
  */
-static void session_advance(Session *session)
+void session_advance(Session *session)
 {
 	if (session->phase == PHASE_STARTING && session->git_known && !session->planned)
 		session_make_plan(session);
@@ -128,112 +126,7 @@ void session_state_known(Session *session)
 	session_advance(session);
 }
 
-/* ---- the wire ---- */
-
-static void on_wire_up(void *userdata)
-{
-	Session *session = userdata;
-
-	session->wire_known = true;
-	session->offline = false;
-	session_tell(session);
-	session_advance(session);
-}
-
-static void on_wire_down(void *userdata, const char *problem)
-{
-	Session *session = userdata;
-
-	session->offline = true;
-	if (!session->wire_known)
-		session_warn(
-			session,
-			(char *[]){
-				(char *)"the host has no usable IPv4 uplink: the session starts offline and "
-					"connects by itself when there is one",
-				NULL });
-	session->wire_known = true;
-	session_tell(session);
-	session_advance(session);
-}
-
-static void on_wire_failed(void *userdata, const char *problem)
-{
-	const Session *session = userdata;
-	struct pollfd holder = { .fd = session->holder.pidfd, .events = POLLIN };
-
-	/* Pasta finds no namespace where bwrap has ended, whose own words are about to be read. */
-	if (session->phase == PHASE_STARTING && session->executed && poll(&holder, 1, 0) > 0)
-		return;
-	session_fail(userdata, CS_ERROR_JAIL_UNAVAILABLE, problem);
-}
-
-void session_end_for_the_network(Session *session, const char *cause)
-{
-	_cleanup_free_ char *why = NULL;
-
-	if (asprintf(&why,
-		     "the session was ended: its network is no longer what was meant (%s); start it anew, "
-		     "and look "
-		     "for a program that changes networks",
-		     cause) < 0)
-		why = NULL;
-	session_end_because(session, why ?: "the session was ended: its network is no longer what was meant");
-}
-
-/* A namespace that is not what was meant holds no agent for a moment longer. */
-static void network_disturbed(Session *session, const char *cause)
-{
-	if (session->phase == PHASE_STARTING)
-		session_fail(session, CS_ERROR_ROUTES_DIFFER, cause);
-	else
-		session_end_for_the_network(session, cause);
-}
-
-static int on_read_back(sd_event_source *source, uint64_t usec, void *userdata)
-{
-	_cleanup_free_ char *problem = NULL;
-	Session *session = userdata;
-	int r = network_read_back(&session->network, &problem);
-
-	if (r == 0)
-		return 0;
-	network_disturbed(session, problem ?: strerror(-r));
-	return 0;
-}
-
-static void on_wire_changed(void *userdata, const char *foreign)
-{
-	Session *session = userdata;
-	int enabled = SD_EVENT_OFF;
-
-	if (session->phase > PHASE_RUNNING)
-		return;
-	/* Even if it is undone already, whoever did it may do it again. */
-	if (foreign) {
-		network_disturbed(session, foreign);
-		return;
-	}
-	if (!session->read_back) {
-		if (sd_event_add_time_relative(session->event, &session->read_back, CLOCK_MONOTONIC,
-					       READ_BACK_USEC, 0, on_read_back, session) < 0)
-			session_end_for_the_network(session, "it cannot be looked at: out of memory");
-		return;
-	}
-	(void)sd_event_source_get_enabled(session->read_back, &enabled);
-	if (enabled != SD_EVENT_OFF)
-		return;
-	(void)sd_event_source_set_time_relative(session->read_back, READ_BACK_USEC);
-	(void)sd_event_source_set_enabled(session->read_back, SD_EVENT_ONESHOT);
-}
-
-static int on_wire_may_start(void *userdata)
-{
-	_cleanup_free_ char *problem = NULL;
-	const Session *session = userdata;
-
-	return network_host_again(&session->network, &session->request.config, &problem);
-}
+/* ---- the sequence ---- */
 
 static int start_ports(Session *session, char **ret_problem)
 {
@@ -244,33 +137,6 @@ static int start_ports(Session *session, char **ret_problem)
 					  .uid = session->request.uid },
 			 &session->warnings, &session->ports, ret_problem);
 }
-
-static int start_wire(Session *session, char **ret_problem)
-{
-	static const WireCalls calls = { .up = on_wire_up,
-					 .down = on_wire_down,
-					 .failed = on_wire_failed,
-					 .changed = on_wire_changed,
-					 .may_start = on_wire_may_start };
-	const Network *network = &session->network;
-
-	if (!network->jailed) {
-		session->wire_known = true;
-		return 0;
-	}
-	return wire_new(session->event,
-			&(WireOptions){ .pasta = { .path = session->pasta,
-						   .uid = session->request.uid,
-						   .gid = session->request.gid,
-						   .holder = session->holder.pid,
-						   .forwarder = network->routes.forwarder },
-					.sockets = &network->sockets,
-					.denial = &network->denial,
-					.uplink = network->host.uplink },
-			&calls, session, &session->wire, ret_problem);
-}
-
-/* ---- the sequence ---- */
 
 static int find_programs(Session *session, char **ret_problem)
 {
@@ -369,7 +235,11 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 {
 	int r;
 
-	r = network_prepare(&session->network, &session->request.config, ret_error, ret_problem);
+	/* Before the host is looked at: what changes meanwhile is noticed. */
+	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
+	r = session_watch_host(session);
+	if (r == 0)
+		r = network_prepare(&session->network, &session->request.config, ret_error, ret_problem);
 	if (r == 0)
 		r = find_programs(session, ret_problem);
 	if (r == 0)
@@ -388,7 +258,7 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
 	session_warn(session, session->network.routes.warnings);
 	session_warn(session, session->network.denial.warnings);
-	r = start_wire(session, ret_problem);
+	r = session_start_wire(session, ret_problem);
 	if (r == 0)
 		r = start_ports(session, ret_problem);
 	if (r == 0)
@@ -436,6 +306,7 @@ static void session_forget_start(Session *session)
 	session->wire = wire_free(session->wire);
 	session->ledger = ledger_free(session->ledger);
 	session->ports = ports_free(session->ports);
+	session->host = host_changes_free(session->host);
 	holder_done(&session->holder);
 	session->reports = reports_free(session->reports);
 	tail_done(&session->tail);
@@ -453,7 +324,7 @@ static void session_forget_start(Session *session)
 	freep(&session->pasta);
 	freep(&session->git);
 	session->private_proc = session->planned = session->wire_known = false;
-	session->git_known = session->offline = session->executed = session->released = false;
+	session->git_known = session->wire_down = session->executed = session->released = false;
 }
 
 void session_begin_again(Session *session)

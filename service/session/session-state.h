@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The session's insides, for session.c (its life and end), session-start.c (its start) and
- * session-keep.c (its agent's state) alone. */
+/* The session's insides, for session.c (its life and end), session-start.c (its start), session-network.c,
+ * session-reach.c and session-keep.c (its agent's state) alone. */
 
 #include "service/plan/mounts.h"
 #include "service/session/holder.h"
 #include "service/session/ledger.h"
+#include "service/session/host-changes.h"
 #include "service/session/lifeline.h"
 #include "service/session/link-server.h"
 #include "service/session/mask-watch.h"
@@ -64,6 +65,7 @@ struct Session {
 	Wire *wire;
 	Ledger *ledger; /* NULL where there is none */
 	Ports *ports;   /* NULL where none cross */
+	HostChanges *host;
 	GitQuery *query;
 	Preparation preparation;
 	Plan plan;
@@ -71,7 +73,8 @@ struct Session {
 	StateWatch *state; /* NULL for agents without such state */
 	Tail tail;         /* of bwrap's standard error */
 
-	bool private_proc, planned, wire_known, git_known, state_known, offline, executed, released, stopped;
+	bool private_proc, planned, wire_known, git_known, state_known, wire_down, executed, released,
+		stopped;
 	unsigned again;  /* how often the start was begun again */
 	bool state_last; /* the agent's state is brought out, after the end */
 	pid_t leader;    /* the jail's init */
@@ -90,10 +93,22 @@ struct Session {
 /* The launch fails; everything ends. The first cause stands; after the start it does nothing. problem may be
  * NULL. */
 void session_fail(Session *session, const char *error, const char *problem);
+/* All that the agent needs may be there: go on. */
+void session_advance(Session *session);
+/*
+ * session-network.c: notice what happens to the host's network from now on; start the wire, when there is to
+ * be one. Return: 0; a negative errno with *ret_problem.
+ */
+int session_watch_host(Session *session);
+int session_start_wire(Session *session, char **ret_problem);
+/* No packet leaves, or the host has nowhere to send it. */
+bool session_is_offline(const Session *session);
 /* The network is not what was meant: nothing may go on running in it. */
 void session_end_for_the_network(Session *session, const char *cause);
 /* What may be reached can be changed from now on. Return: 0 or a negative errno. */
 int session_start_reach(Session *session);
+/* Warnings that come while the agent runs, for whoever asks for the table. NULL-terminated or NULL. */
+void session_warn_later(Session *session, char *const *warnings);
 /* As LinkServerCalls.reach. */
 int session_link_reach(void *userdata, const LinkMessage *m, char **ret_problem);
 /* Whatever still runs is to end. */
@@ -101,6 +116,9 @@ void session_end(Session *session);
 /* The same, for a cause that the person and the service's log are told: cause and fix. The status is
  * SIGKILL's. */
 void session_end_because(Session *session, const char *why);
+/* session-masks.c: hold what is hidden in the jail of that init; its warnings come before the agent is said
+ * to run. */
+void session_enter_masks(Session *session, pid_t leader);
 /* session_end_because(), for an entry that no longer lies at its place. userdata: the session. */
 void session_unmasked(void *userdata, const Entry *entry);
 /* Hang the agent up; what is left after grace_usec is killed. */

@@ -28,7 +28,7 @@ static SessionState session_state(const Session *session)
 		return SESSION_STARTING;
 	if (session->stopped)
 		return SESSION_STOPPED;
-	return session->offline ? SESSION_OFFLINE : SESSION_RUNNING;
+	return session_is_offline(session) ? SESSION_OFFLINE : SESSION_RUNNING;
 }
 
 void session_tell(Session *session)
@@ -135,40 +135,6 @@ void session_end_because(Session *session, const char *why)
 	session_end(session);
 }
 
-static char *why_unguarded(const Entry *entry)
-{
-	char *why;
-
-	return asprintf(&why,
-			"the session was ended: %s was moved, removed or replaced, which kept agents from "
-			"putting a program ahead of /usr/local/bin on PATH; look at what is there now, then "
-			"start it anew",
-			entry->destination) < 0
-		       ? NULL
-		       : why;
-}
-
-void session_unmasked(void *userdata, const Entry *entry)
-{
-	_cleanup_free_ char *why = NULL;
-
-	if (entry->pin || entry->placeholder)
-		why = why_unguarded(entry);
-	else if (entry->mode != ENTRY_MASKED && entry->kind == ENTRY_BIND) {
-		if (asprintf(&why,
-			     "the session was ended: %s was replaced while the jail was made, and is seen "
-			     "elsewhere; start it anew, and end what renames things there",
-			     entry->destination) < 0)
-			why = NULL;
-	} else if (asprintf(&why,
-			    "the session was ended: %s is hidden from the agent, and was replaced from "
-			    "outside, "
-			    "which uncovers it; start it anew",
-			    entry->destination) < 0)
-		why = NULL;
-	session_end_because(userdata, why ?: "the session was ended: a hidden place was uncovered");
-}
-
 /* The launch fails. The first cause stands. */
 void session_fail(Session *session, const char *error, const char *problem)
 {
@@ -237,24 +203,6 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 
 /* ---- the jail's init ---- */
 
-/* Its warnings come before the agent is said to run. */
-static void enter_masks(Session *session, pid_t leader)
-{
-	int r = session->leader_fd < 0 ? -ESRCH : mask_watch_enter(session->masks, leader);
-
-	/* If it lives now, the pid was its own when the watch was told; if not, nothing needs a watch. */
-	if (r == 0 || r == -EACCES)
-		r = program_signal(session->leader_fd, 0) ?: r;
-	if (r == 0)
-		return;
-	mask_watch_stop(session->masks);
-	if (r != -ESRCH)
-		(void)strings_appendf(&session->warnings,
-				      "nothing is noticed that replaces, from outside, what is hidden from "
-				      "the agent (%s)",
-				      strerror(-r));
-}
-
 static void on_executed(Session *session, pid_t leader)
 {
 	if (session->phase != PHASE_STARTING || !session->released || leader <= 1)
@@ -266,7 +214,7 @@ static void on_executed(Session *session, pid_t leader)
 			     "the jail's init cannot be watched; start again");
 		return;
 	}
-	enter_masks(session, leader);
+	session_enter_masks(session, leader);
 	ledger_enter(session->ledger, leader);
 	session->leader = leader;
 	session->phase = PHASE_RUNNING;
@@ -422,7 +370,7 @@ static int on_link_table(void *userdata, LinkTable table, LinkRow **ret_rows, ui
 					    .ledger = session->ledger,
 					    .ports = session->ports,
 					    .warnings = session->warnings,
-					    .offline = session->offline,
+					    .offline = session_is_offline(session),
 					    .root = session->request.uid == 0,
 					    .resolver = session->preparation.resolver },
 			   table, ret_rows, ret_n);
@@ -551,6 +499,7 @@ Session *session_free(Session *session)
 	(void)wire_free(session->wire);
 	(void)ledger_free(session->ledger);
 	(void)ports_free(session->ports);
+	(void)host_changes_free(session->host);
 	if (session->leader_fd >= 0)
 		(void)program_signal(session->leader_fd, SIGKILL);
 	holder_done(&session->holder);

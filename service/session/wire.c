@@ -3,19 +3,16 @@
 
 #include <sys/epoll.h>
 
-#include "service/net/host-watch.h"
 #include "service/net/monitor.h"
 
 #define WIRE_DEADLINE_USEC (10 * USEC_PER_SEC)
 #define WIRE_RETRY_FIRST_USEC (20 * USEC_PER_MSEC)
-#define WIRE_RETRY_MAX_USEC (10 * USEC_PER_SEC)
+#define WIRE_RETRY_MAX_USEC (4 * USEC_PER_SEC)
 /* A pasta that held for so long has earned a quick restart again. */
 #define WIRE_STEADY_USEC (30 * USEC_PER_SEC)
-/* An interface that comes up brings a burst of events; look once, when it is over. */
-#define WIRE_HOST_SETTLE_USEC (200 * USEC_PER_MSEC)
 
 typedef enum WireState {
-	WIRE_OFFLINE,  /* waits for the host's uplink */
+	WIRE_HELD,     /* must not be */
 	WIRE_WAITING,  /* waits before the next try */
 	WIRE_STARTING, /* pasta runs, LOWER_UP has not come */
 	WIRE_UP,
@@ -33,8 +30,7 @@ struct Wire {
 	uint64_t retry_usec, up_since_usec;
 	Pasta *pasta;
 	Monitor monitor;
-	int host_fd;
-	sd_event_source *watch_source, *host_source, *timer, *offline_source;
+	sd_event_source *watch_source, *timer;
 };
 
 static void wire_timer(Wire *wire, uint64_t usec)
@@ -51,14 +47,7 @@ static uint64_t now_usec(Wire *wire)
 	return usec;
 }
 
-static void wire_wait_for_host(Wire *wire)
-{
-	wire->state = WIRE_OFFLINE;
-	(void)sd_event_source_set_enabled(wire->timer, SD_EVENT_OFF);
-	(void)sd_event_source_set_enabled(wire->host_source, SD_EVENT_ON);
-}
-
-/* There is no wire now. The first time with an uplink that is a refusal; later it heals. */
+/* There is no wire now. The first time that is a refusal; later it heals. */
 static void wire_lost(Wire *wire, const char *problem)
 {
 	bool was_up = wire->state == WIRE_UP;
@@ -119,17 +108,7 @@ static int wire_start(Wire *wire, char **ret_problem)
 static void wire_try(Wire *wire)
 {
 	_cleanup_free_ char *problem = NULL;
-	int r = wire->calls.may_start(wire->userdata);
 
-	if (r == 0 || r == -EXDEV) {
-		wire_wait_for_host(wire);
-		return;
-	}
-	if (r < 0) {
-		wire_lost(wire, NULL);
-		return;
-	}
-	(void)sd_event_source_set_enabled(wire->host_source, SD_EVENT_OFF);
 	if (wire_start(wire, &problem) < 0)
 		wire_lost(wire, problem ?: "out of memory");
 }
@@ -149,9 +128,9 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 				  "program holds back its start");
 		break;
 	case WIRE_WAITING:
-	case WIRE_OFFLINE:
 		wire_try(wire);
 		break;
+	case WIRE_HELD:
 	case WIRE_UP:
 	case WIRE_FAILED:
 		break;
@@ -180,24 +159,6 @@ static int on_watch(sd_event_source *source, int fd, uint32_t revents, void *use
 	return 0;
 }
 
-static int on_host(sd_event_source *source, int fd, uint32_t revents, void *userdata)
-{
-	Wire *wire = userdata;
-
-	host_watch_drain(fd);
-	if (wire->state == WIRE_OFFLINE)
-		wire_timer(wire, WIRE_HOST_SETTLE_USEC);
-	return 0;
-}
-
-static int on_offline_start(sd_event_source *source, void *userdata)
-{
-	Wire *wire = userdata;
-
-	wire->calls.down(wire->userdata, NULL);
-	return 0;
-}
-
 static int wire_begin(Wire *wire, char **ret_problem)
 {
 	int r;
@@ -208,21 +169,9 @@ static int wire_begin(Wire *wire, char **ret_problem)
 	r = sd_event_add_io(wire->event, &wire->watch_source, wire->options.sockets->watch_fd, EPOLLIN,
 			    on_watch, wire);
 	if (r == 0)
-		r = host_watch_open(&wire->host_fd);
-	if (r == 0)
-		r = sd_event_add_io(wire->event, &wire->host_source, wire->host_fd, EPOLLIN, on_host, wire);
-	if (r == 0)
-		r = sd_event_source_set_enabled(wire->host_source, SD_EVENT_OFF);
-	if (r == 0)
 		r = sd_event_add_time_relative(wire->event, &wire->timer, CLOCK_MONOTONIC, WIRE_DEADLINE_USEC,
 					       0, on_timer, wire);
-	if (r < 0)
-		return r;
-	if (wire->options.uplink)
-		return wire_start(wire, ret_problem);
-	wire->first = false;
-	wire_wait_for_host(wire);
-	return sd_event_add_defer(wire->event, &wire->offline_source, on_offline_start, wire);
+	return r < 0 ? r : wire_start(wire, ret_problem);
 }
 
 int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls, void *userdata, Wire **ret,
@@ -240,8 +189,7 @@ int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls
 			.calls = *calls,
 			.userdata = userdata,
 			.first = true,
-			.retry_usec = WIRE_RETRY_FIRST_USEC,
-			.host_fd = FD_NONE };
+			.retry_usec = WIRE_RETRY_FIRST_USEC };
 	wire->options.pasta.path = wire->path;
 	r = monitor_init(&wire->monitor, options->sockets, options->denial);
 	if (r == 0)
@@ -254,14 +202,42 @@ int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls
 	return 0;
 }
 
+void wire_restart(Wire *wire)
+{
+	/* Nothing of what it is told anew is in a pasta that waits to be started. */
+	if (wire->state != WIRE_UP && wire->state != WIRE_STARTING)
+		return;
+	wire->retry_usec = WIRE_RETRY_FIRST_USEC;
+	wire->pasta = pasta_free(wire->pasta);
+	wire_try(wire);
+}
+
+void wire_hold(Wire *wire)
+{
+	bool was_up = wire->state == WIRE_UP;
+
+	if (wire->state == WIRE_HELD || wire->state == WIRE_FAILED)
+		return;
+	wire->pasta = pasta_free(wire->pasta);
+	wire->state = WIRE_HELD;
+	(void)sd_event_source_set_enabled(wire->timer, SD_EVENT_OFF);
+	if (was_up || wire->first)
+		wire->calls.down(wire->userdata, NULL);
+	wire->first = false;
+}
+
+void wire_release(Wire *wire)
+{
+	if (wire->state == WIRE_HELD)
+		wire_try(wire);
+}
+
 void wire_end(Wire *wire)
 {
 	if (!wire)
 		return;
 	(void)sd_event_source_set_enabled(wire->watch_source, SD_EVENT_OFF);
-	(void)sd_event_source_set_enabled(wire->host_source, SD_EVENT_OFF);
 	(void)sd_event_source_set_enabled(wire->timer, SD_EVENT_OFF);
-	(void)sd_event_source_set_enabled(wire->offline_source, SD_EVENT_OFF);
 	pasta_end(wire->pasta);
 }
 
@@ -271,10 +247,7 @@ Wire *wire_free(Wire *wire)
 		return NULL;
 	wire->pasta = pasta_free(wire->pasta);
 	(void)sd_event_source_disable_unref(wire->watch_source);
-	(void)sd_event_source_disable_unref(wire->host_source);
 	(void)sd_event_source_disable_unref(wire->timer);
-	(void)sd_event_source_disable_unref(wire->offline_source);
-	(void)close_fd(wire->host_fd);
 	monitor_done(&wire->monitor);
 	(void)sd_event_unref(wire->event);
 	free(wire->path);

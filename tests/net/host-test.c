@@ -2,6 +2,7 @@
 
 /* host_network_read() against networks that ip(8) builds in namespaces of their own. */
 
+#include "service/net/host-watch.h"
 #include "service/net/host.h"
 #include "service/net/netlink.h"
 #include "tests/net/jail.h"
@@ -188,9 +189,33 @@ static void test_cases(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* What went stays known, what is there already is no news, the uplink is that of now. */
+static void test_join(void **state)
+{
+	HostPrefix old_subnets[] = { { 0x0a000000, 8 }, { 0xc0000200, 24 } };
+	HostPrefix new_subnets[] = { { 0xc0000200, 24 }, { 0xc0000200, 25 } };
+	uint32_t old_numbers[] = { 1, 2 }, new_numbers[] = { 2, 3 };
+	const HostNetwork known = { old_subnets, 2, old_numbers, 2, old_numbers, 1, true };
+	const HostNetwork now = { new_subnets, 2, new_numbers, 2, new_numbers, 1, false };
+	HostNetwork joined, again;
+
+	assert_int_equal(host_network_join(&known, &now, &joined), 1);
+	assert_int_equal(joined.n_subnets, 3);
+	assert_int_equal(joined.subnets[2].length, 25);
+	assert_int_equal(joined.n_addresses, 3);
+	assert_int_equal(joined.addresses[2], 3);
+	assert_int_equal(joined.n_gateways, 2);
+	assert_false(joined.uplink);
+	assert_int_equal(host_network_join(&joined, &known, &again), 0);
+	assert_int_equal(again.n_subnets, 3);
+	assert_true(again.uplink);
+	host_network_done(&joined);
+	host_network_done(&again);
+}
+
 static int run(const char *user)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases), cmocka_unit_test(test_join) };
 
 	return cmocka_run_group_tests_name(user, tests, NULL, NULL);
 }
