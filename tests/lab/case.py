@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Tests: functions with a deadline, and what they ask of the machine."""
 
+import json
 import os
 import shutil
 import signal
@@ -252,6 +253,10 @@ class Lab:
             os.kill(pid, number)
             holds(bus.wait_pid_gone(pid, 10), "the service did not end within 10 s of SIGTERM")
             wait_for(lambda: self.service_pid() is None, "the bus forgets the service")
+
+    def states(self):
+        """What the service says of every session."""
+        return [row[7] for row in json.loads(self.call("ListSessions", user=ROOT).ok().out)["data"][0]]
 
     def sessions(self):
         """Ids of the run directories that exist."""

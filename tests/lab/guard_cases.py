@@ -234,7 +234,7 @@ for function, *arguments in ((os.mkdir, sys.argv[1] + "/claude"), *((os.rename, 
 def directories_are_guarded_by_every_name(lab):
     """Through a link that no agent can change, and through a second mount."""
     for user in BOTH:
-        top = lab.workspace(user, "named")
+        top = lab.workspace(user, "twice-named")
         own(user, f"{top}/shims")
         link, second = f"/opt/shims-{user}", f"/opt/second-{user}"
         os.symlink(f"{top}/shims", link)
@@ -283,7 +283,7 @@ def allow_write_is_guarded_too(lab):
 @test(60, needs="bus")
 def sessions_share_a_placeholder(lab):
     """The first to end leaves it to the other, whose mount would go with it."""
-    top = lab.workspace(ALICE, "shared")
+    top = lab.workspace(ALICE, "shared-guard")
     own(ALICE, f"{top}/bin")
     env = lab.environment(ALICE, PATH=path_of(f"{top}/bin"))
     look = f"echo ready; read x; rm -f {top}/bin/claude 2>/dev/null || echo kept; exit 3"

@@ -171,7 +171,7 @@ def job_control_works(lab):
             terminal.expect("outside\r\n")
             terminal.expect("prompt> ")
             terminal.type("fg\n")
-            terminal.expect("fg\r\n")
+            wait_for(lambda: lab.states() == ["running"], "it goes on")
             terminal.type("second\n")
             terminal.expect("second\r\nsecond\r\n")
             terminal.type(b"\x04")

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "service/net/denial.h"
+#include "service/net/foreign.h"
 #include "service/net/self-test.h"
 #include "service/session/run.h"
 
@@ -21,6 +22,10 @@ int __real_self_test_run(int tap_fd, const RouteTable *routes, char **ret_proble
 int __wrap_self_test_run(int tap_fd, const RouteTable *routes, char **ret_problem);
 int __real_denial_read_back(Denial *denial, char **ret_problem);
 int __wrap_denial_read_back(Denial *denial, char **ret_problem);
+int __real_foreign_judge(const ForeignView *view, const struct nlmsghdr *header, bool *ret_look,
+			 char **ret_what);
+int __wrap_foreign_judge(const ForeignView *view, const struct nlmsghdr *header, bool *ret_look,
+			 char **ret_what);
 
 static bool sabotaged(const char *what)
 {
@@ -45,6 +50,13 @@ int __wrap_self_test_run(int tap_fd, const RouteTable *routes, char **ret_proble
 int __wrap_denial_read_back(Denial *denial, char **ret_problem)
 {
 	return sabotaged("no-read-back") ? 0 : __real_denial_read_back(denial, ret_problem);
+}
+
+/* The namespace that was not read back is not watched either. */
+int __wrap_foreign_judge(const ForeignView *view, const struct nlmsghdr *header, bool *ret_look,
+			 char **ret_what)
+{
+	return sabotaged("no-read-back") ? 0 : __real_foreign_judge(view, header, ret_look, ret_what);
 }
 
 int main(int argc, char **argv)

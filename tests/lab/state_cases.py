@@ -132,14 +132,14 @@ def two_sessions_lose_nothing(lab):
 @test(needs="bus")
 def link_of_the_persons_is_kept(lab):
     prepare(ALICE)
-    os.makedirs(f"{ALICE.home}/dotfiles", exist_ok=True)
-    os.chown(f"{ALICE.home}/dotfiles", ALICE.uid, ALICE.gid)
-    machine.write(f"{ALICE.home}/dotfiles/claude.json", '{"a": 1}', 0o600, ALICE)
-    os.symlink("dotfiles/claude.json", f"{ALICE.home}/.claude.json")
+    os.makedirs(f"{ALICE.home}/own-dotfiles", exist_ok=True)
+    os.chown(f"{ALICE.home}/own-dotfiles", ALICE.uid, ALICE.gid)
+    machine.write(f"{ALICE.home}/own-dotfiles/claude.json", '{"a": 1}', 0o600, ALICE)
+    os.symlink("own-dotfiles/claude.json", f"{ALICE.home}/.claude.json")
     ok(lab.run([CLAUDE, "save(lambda s: s.update(b=2))"], ALICE))
-    equal(os.readlink(f"{ALICE.home}/.claude.json"), "dotfiles/claude.json")
+    equal(os.readlink(f"{ALICE.home}/.claude.json"), "own-dotfiles/claude.json")
     equal(host(ALICE), {"a": 1, "b": 2})
-    equal(os.listdir(f"{ALICE.home}/dotfiles"), ["claude.json"])
+    equal(os.listdir(f"{ALICE.home}/own-dotfiles"), ["claude.json"])
 
 
 @test(needs="bus")

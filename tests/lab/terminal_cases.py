@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A real shell's job control around the whole chain: pipelines, wrappers, the background, sizes, other readers."""
 
-import json
 import os
 import termios
 
@@ -25,11 +24,6 @@ def status(terminal, wanted):
     terminal.expect("prompt> ")
 
 
-def states(lab):
-    """What the service says of every session."""
-    return [row[7] for row in json.loads(lab.call("ListSessions", user=ROOT).ok().out)["data"][0]]
-
-
 def make_gate(lab, user):
     """A FIFO by which something outside lets something inside go on."""
     path = f"{lab.workspace(user)}/gate"
@@ -49,11 +43,11 @@ def pipeline_stops_and_goes_on(lab):
             terminal.type(b"\x1a")
             terminal.expect("Stopped")
             terminal.expect("prompt> ")
-            wait_for(lambda: states(lab) == ["stopped"], "the service knows of the stop")
+            wait_for(lambda: lab.states() == ["stopped"], "the service knows of the stop")
             terminal.type("fg\n")
             terminal.expect("| sed -u s/^/two-/\r\n")
             # nothing of the agent's says that it goes on; the service does
-            wait_for(lambda: states(lab) == ["running"], "the agent goes on")
+            wait_for(lambda: lab.states() == ["running"], "the agent goes on")
             terminal.type(b"\x03")
             terminal.expect("prompt> ")
             status(terminal, 130)
