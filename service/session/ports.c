@@ -11,7 +11,8 @@
 #include "service/session/relay-child.h"
 #include "service/session/relay.h"
 
-#define BACKLOG 128
+/* Another user may fill it for a moment: whoever may not come is taken out of it at once. */
+#define BACKLOG 1024
 #define PRIVILEGED_BELOW 1024u /* ip_unprivileged_port_start of every new network namespace */
 /* What the session holds beside connections, one for each mount above all. */
 #define DESCRIPTORS_OF_SESSION 512u

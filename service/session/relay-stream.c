@@ -9,8 +9,9 @@
 
 /* ---- pipes ---- */
 
-static void pipe_close(RelayPipe *pipe)
+static void pipe_close(RelayPipes *pipes, RelayPipe *pipe)
 {
+	pipes->open--;
 	close_fdp(&pipe->read_fd);
 	close_fdp(&pipe->write_fd);
 }
@@ -18,7 +19,7 @@ static void pipe_close(RelayPipe *pipe)
 void relay_pipes_done(RelayPipes *pipes)
 {
 	while (pipes->n > 0)
-		pipe_close(&pipes->kept[--pipes->n]);
+		pipe_close(pipes, &pipes->kept[--pipes->n]);
 }
 
 static int pipe_take(RelayPipes *pipes, RelayPipe *ret)
@@ -31,6 +32,8 @@ static int pipe_take(RelayPipes *pipes, RelayPipe *ret)
 	}
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
+	if (pipes->open++ >= RELAY_PIPES_LARGE)
+		(void)fcntl(fds[0], F_SETPIPE_SZ, RELAY_PIPE_SMALL_BYTES);
 	*ret = (RelayPipe){ .read_fd = fds[0], .write_fd = fds[1] };
 	return 0;
 }
@@ -43,7 +46,7 @@ static void pipe_give(RelayPipes *pipes, RelayPipe *pipe, bool empty)
 	if (empty && pipes->n < RELAY_PIPES_KEPT)
 		pipes->kept[pipes->n++] = *pipe;
 	else
-		pipe_close(pipe);
+		pipe_close(pipes, pipe);
 	*pipe = RELAY_PIPE_NONE;
 }
 

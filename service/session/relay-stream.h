@@ -12,6 +12,13 @@
 
 /* Empty pipes that are kept for the next connection. */
 #define RELAY_PIPES_KEPT 8u
+/*
+ * Pipes that hold as much as a pipe usually does. The kernel counts their pages for each user, and gives
+ * small ones above a limit (pipe(7), pipe-user-pages-soft: 1024 usual pipes) to the user's other programs
+ * too, so more than these are small from the beginning.
+ */
+#define RELAY_PIPES_LARGE 64u
+#define RELAY_PIPE_SMALL_BYTES (16 * 1024)
 /* What one call moves of one connection before others have their turn. */
 #define RELAY_TURN_BYTES (256u * 1024)
 
@@ -24,6 +31,7 @@ typedef struct RelayPipe {
 typedef struct RelayPipes {
 	RelayPipe kept[RELAY_PIPES_KEPT];
 	size_t n;
+	size_t open; /* in use or kept */
 } RelayPipes;
 
 void relay_pipes_done(RelayPipes *pipes);

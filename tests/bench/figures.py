@@ -6,7 +6,7 @@ import select
 import subprocess
 
 import machine
-from case import CLAUDE, equal, holds, processes, wait_for
+from case import CLAUDE, SANDBOX, equal, holds, processes, wait_for
 from table import Figure, median, quantile
 
 AGENT = machine.TOOLS + "/bench-agent"
@@ -15,12 +15,19 @@ PLAN_DUMP = machine.TOOLS + "/bench-plan-dump"
 ROUNDS = machine.TOOLS + "/bench-rounds"
 STREAM = machine.TOOLS + "/bench-stream"
 CALLS = machine.TOOLS + "/bench-calls"
+RELAY = machine.TOOLS + "/bench-relay"
 SCRIPT = "/usr/bin/script"
+SOCAT = "/usr/bin/socat"
 PLAN = "/srv/bench-plan"                # readable by everybody, hidden from nobody
 
 AT_ONCE = 20
 LINE_BYTES = 80                         # agent.c
 THROUGHPUT_ROUNDS = 5
+RELAY_ROUNDS = 5
+RELAY_CONNECTIONS = 100
+RELAY_BYTES = 500 * 1000 * 1000          # in all
+RELAY_OPENED = 500
+RELAYED_PORT, DIRECT_PORT, SOCAT_PORT = 1455, 1456, 1457
 MEMORY_SESSIONS = 10
 QUIET_SECONDS = 5
 SETTLED_SECONDS = 0.5
@@ -106,6 +113,44 @@ def echo(bench):
         ours = quantile(jailed, share) / 1000
         yield Figure(f"key echoed, {name}", "us", ours, len(jailed), quantile(bare, share) / 1000, "bare PTY", target)
         yield Figure(f"key echoed, {name}, to script", "us", ours, len(jailed), quantile(script, share) / 1000, "script")
+
+
+def ready(process):
+    holds(select.select([process.stdout], [], [], 20)[0] and process.stdout.readline() == b"ready\n", "a server starts")
+    return process
+
+
+def relay(bench):
+    """A callback port against socat(1), which stands between two ports of the machine."""
+    holds(os.path.exists(SOCAT), f"{SOCAT} is there: install the package socat")
+    bench.lab.configure(f"callback-port = {RELAYED_PORT}\n")
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    servers = [ready(bench.lab.start([SANDBOX, "shell", "-c", f"exec {RELAY} serve {RELAYED_PORT}"], bench.user, **pipes)),
+               ready(bench.lab.start([RELAY, "serve", str(DIRECT_PORT)], bench.user, **pipes))]
+    socat = bench.lab.start([SOCAT, f"TCP4-LISTEN:{SOCAT_PORT},bind=127.0.0.1,reuseaddr,fork,backlog=512",
+                             f"TCP4:127.0.0.1:{DIRECT_PORT}"], bench.user)
+    names = {RELAYED_PORT: "relay", SOCAT_PORT: "socat"}
+    try:
+        wait_for(lambda: bench.lab.run([RELAY, "each", str(SOCAT_PORT), "1"], bench.user).status == 0, "socat listens")
+        for connections in (1, RELAY_CONNECTIONS):
+            speeds = {name: [] for name in names.values()}
+            for _ in range(RELAY_ROUNDS):
+                for port, name in names.items():
+                    (nsec,), = bench.measure(RELAY, "pull", port, connections, RELAY_BYTES // connections)
+                    speeds[name].append(RELAY_BYTES / nsec * 1e9 / 1e6)
+            yield Figure(f"relay, {connections} connection{'s' if connections > 1 else ''}", "MB/s", median(speeds["relay"]),
+                         RELAY_ROUNDS, median(speeds["socat"]), "socat", ("ratio", ">=", 1.5))
+        opened = {name: [row[0] for row in bench.measure(RELAY, "each", port, RELAY_OPENED)] for port, name in names.items()}
+        yield Figure("relay, to connect and get a byte", "us", median(opened["relay"]) / 1000, RELAY_OPENED,
+                     median(opened["socat"]) / 1000, "socat")
+    finally:
+        socat.terminate()
+        socat.wait(10)
+        for server in servers:
+            server.stdin.close()
+            server.wait(30)
+            server.stdout.close()
+    wait_for(lambda: not bench.lab.sessions(), "the sessions of the measurement end", 30)
 
 
 def pss(pid):
@@ -223,4 +268,4 @@ def size(_bench):
 
 
 FIGURES = {function.__name__.replace("_", "-"): function
-           for function in (launch, at_once, throughput, echo, memory, service, size)}
+           for function in (launch, at_once, throughput, echo, relay, memory, service, size)}

@@ -335,6 +335,32 @@ print(wrong)
             equal(lab.run([PYTHON, "-c", many, str(CALLBACK)], user, cwd="/").ok().out, b"0\n", f"{user}: callback")
 
 
+@test(60, needs="bus")
+def session_answers_while_bytes_move(lab):
+    """Whoever fills a relay as fast as it goes keeps the session from nothing else."""
+    lab.configure(f"local-port = {LOCAL}\n")
+    pull = (f"import socket\ns = socket.create_connection((\"127.0.0.1\", {LOCAL}))\nprint(\"ready\", flush=True)\n"
+            "buffer = bytearray(1 << 18)\nwhile s.recv_into(buffer):\n  pass\nprint(\"end\", flush=True)\n")
+    push = (f"import socket\ns = socket.socket()\ns.setsockopt(1, 2, 1)\ns.bind(('127.0.0.1', {LOCAL}))\ns.listen()\n"
+            "print('ready', flush=True)\nc = s.accept()[0]\ntry:\n  while True:\n    c.sendall(bytes(1 << 18))\n"
+            "except OSError:\n  pass\n")
+    server = lab.start([PYTHON, "-c", push], cwd="/", stdout=subprocess.PIPE)
+    try:
+        equal(server.stdout.readline(), b"ready\n")
+        with Held(lab, script=f"exec {PYTHON} -c '{pull}'") as held:
+            for _ in range(10):
+                result = lab.call("ListPorts", user=ALICE, interface="org.claudesandbox1.Session", path=held.path)
+                equal(answer(result), [[[LOCAL, "local", "listening", "/etc/claude-sandbox.conf:1"]]])
+                holds(result.seconds < 1, repr(result))
+            holds(held.process.poll() is None and server.poll() is None, "the bytes still move")
+            server.kill()
+            equal(held.process.stdout.readline(), b"end\n")
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
 @test(120, needs="bus")
 def gone_with_the_session(lab):
     """Whoever is killed: nothing listens, and nothing of it is left."""
