@@ -29,18 +29,31 @@ static bool has_option(const SandboxVerb *verb, const char *option)
 }
 
 /* "--name VALUE" or "--name=VALUE". Return: 1 when next was taken; 0; -ENOENT for another option. */
-static int parse_value(const char *option, const char *next, SandboxCall *call, char **ret_problem)
+static int parse_one_value(const char *option, const char *name, const char *next, const SandboxVerb *verb,
+			   const char **ret, char **ret_problem)
 {
-	const char *name = call->verb ? call->verb->value_option : NULL;
 	const char *rest = name ? starts_with(option, name) : NULL;
 
 	if (!rest || (*rest != '\0' && *rest != '='))
 		return -ENOENT;
-	call->value = *rest == '=' ? rest + 1 : next;
-	if (!call->value || !*call->value)
+	*ret = *rest == '=' ? rest + 1 : next;
+	if (!*ret || !**ret)
 		return refuse(ret_problem, -EINVAL, "'%s' needs a value; usage: claude-sandbox %s %s", name,
-			      call->verb->name, call->verb->synopsis);
+			      verb->name, verb->synopsis);
 	return *rest == '\0';
+}
+
+static int parse_value(const char *option, const char *next, SandboxCall *call, char **ret_problem)
+{
+	const SandboxVerb *verb = call->verb;
+	int r;
+
+	if (!verb)
+		return -ENOENT;
+	r = parse_one_value(option, verb->value_option, next, verb, &call->value, ret_problem);
+	return r != -ENOENT ? r
+			    : parse_one_value(option, verb->second_value_option, next, verb,
+					      &call->second_value, ret_problem);
 }
 
 /* Return: 1 when next was taken as well; 0; a negative errno. */
@@ -123,6 +136,8 @@ int sandbox_parse(int argc, char *const *argv, SandboxCall *ret, char **ret_prob
 			call.argument = argv[i];
 		} else if (call.verb->takes_second && !call.second) {
 			call.second = argv[i];
+		} else if (call.verb->takes_third && !call.third) {
+			call.third = argv[i];
 		} else {
 			return refuse(ret_problem, -EINVAL,
 				      "'%s' is one argument too many; usage: claude-sandbox %s %s", argv[i],

@@ -33,11 +33,13 @@ typedef struct SandboxVerb SandboxVerb;
 typedef struct SandboxCall {
 	const SandboxVerb *verb; /* NULL with help or version: of the whole command */
 	bool json, help, version;
-	const char *option;     /* the one of the verb's own options that was given, or NULL */
-	const char *argument;   /* the verb's argument, or NULL */
-	const char *second;     /* its second one, or NULL */
-	const char *value;      /* of the verb's option that takes one, or NULL */
-	char *const *arguments; /* shell: everything behind it */
+	const char *option;       /* the one of the verb's own options that was given, or NULL */
+	const char *argument;     /* the verb's argument, or NULL */
+	const char *second;       /* its second one, or NULL */
+	const char *third;        /* likewise */
+	const char *value;        /* of the verb's option that takes one, or NULL */
+	const char *second_value; /* of its other one */
+	char *const *arguments;   /* shell: everything behind it */
 } SandboxCall;
 
 struct SandboxVerb {
@@ -46,10 +48,10 @@ struct SandboxVerb {
 	const char *summary;  /* one line */
 	const char *details;  /* whole lines */
 	const char *argument; /* name of its argument where one must be there */
-	bool takes_argument, takes_second;
+	bool takes_argument, takes_second, takes_third;
 	const char *const
 		*options; /* its own, behind its name, of which one may be given; NULL, or ends with NULL */
-	const char *value_option; /* its own, behind its name, with a value; or NULL */
+	const char *value_option, *second_value_option; /* its own, behind its name, with a value; or NULL */
 	bool has_json;
 	bool passes_on; /* everything behind it belongs to another program */
 	/* Return: an exit status. */

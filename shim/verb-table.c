@@ -113,10 +113,24 @@ static const SandboxVerb verbs[] = {
 	},
 	{
 		.name = "allow-ip",
-		.synopsis = "[--json] [list]",
-		.summary = "list the internal addresses that sessions may reach",
-		.details = "Each with its comment and with where it is set.\n",
+		.synopsis = "[--json] [list] | add ADDRESS [COMMENT] | remove ADDRESS",
+		.summary = "list or change the internal addresses that sessions may reach",
+		.details = "list shows each with its comment and with where it is set. add writes ADDRESS "
+			   "(IPv4,\n"
+			   "or a network with /16 to /32 behind it) into the configuration and opens it in "
+			   "every\n"
+			   "running session; said again, it changes the comment. remove takes it away again, "
+			   "and\n"
+			   "what is connected to it ends. Both take an administrator's password.\n"
+			   "--session ID: of one session alone, until it ends or, with --for TIME (such as "
+			   "90s,\n"
+			   "15m, 1h, 7d), for that long. To take that back needs no password.\n"
+			   "Exits with 1 when a session did not confirm.\n",
 		.takes_argument = true,
+		.takes_second = true,
+		.takes_third = true,
+		.value_option = "--session",
+		.second_value_option = "--for",
 		.has_json = true,
 		.run = verb_allow_ip,
 	},

@@ -139,32 +139,6 @@ static int show_three(const SandboxCall *call, const SandboxContext *context,
 			       empty);
 }
 
-int verb_allow_ip(const SandboxCall *call, const SandboxContext *context)
-{
-	static const PrintColumn columns[] = {
-		{ "ADDRESS", "address", PRINT_TEXT, false },
-		{ "COMMENT", "comment", PRINT_TEXT, true },
-		{ "ORIGIN", "origin", PRINT_TEXT, false },
-	};
-	_cleanup_(client_table_done) ClientTable addresses = { 0 };
-	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
-	_cleanup_bus_ sd_bus *bus = NULL;
-	_cleanup_free_ char *problem = NULL;
-	int r;
-
-	if (call->argument && !streq(call->argument, "list")) {
-		(void)refuse(&problem, 0, "'allow-ip' has no '%s'; it has: list", call->argument);
-		print_complaint(context->err, problem);
-		return CS_EXIT_USAGE;
-	}
-	r = context->open(&bus, &error);
-	if (r >= 0)
-		r = client_list_allow_ip(bus, &addresses, &error);
-	if (r < 0)
-		return verb_complain(context, r, &error);
-	return show_three(call, context, columns, &addresses, "no internal address is allowed");
-}
-
 int verb_policy(const SandboxCall *call, const SandboxContext *context)
 {
 	static const PrintColumn columns[] = {

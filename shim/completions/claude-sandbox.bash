@@ -75,7 +75,11 @@ _claude_sandbox()
 		fi
 		;;
 	allow-ip)
-		mapfile -t COMPREPLY < <(compgen -W 'list --json --help' -- "$word")
+		case ${COMP_WORDS[COMP_CWORD - 1]} in
+		--session) mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word") ;;
+		--for) mapfile -t COMPREPLY < <(compgen -W '15m 1h 8h 1d' -- "$word") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W 'list add remove --session --for --json --help' -- "$word") ;;
+		esac
 		;;
 	esac
 }

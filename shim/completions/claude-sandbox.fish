@@ -21,7 +21,7 @@ complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a ports 
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a denied -d 'List what was denied'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a why -d 'Say what decides about a path or address'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a stop -d 'End a session'
-complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a allow-ip -d 'List the reachable internal addresses'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a allow-ip -d 'List or change the reachable internal addresses'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a policy -d 'Show every setting'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a install -d 'Install an agent for every user'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a log -d 'List what happened'
@@ -35,6 +35,8 @@ complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -a 'claude c
 complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -l list -d 'List what is installed'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -l remove -d 'Take one away'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from log" -s f -l follow -d 'Show what happens'
-complete -c claude-sandbox -n "__fish_seen_subcommand_from allow-ip" -a list
+complete -c claude-sandbox -n "__fish_seen_subcommand_from allow-ip" -a 'list add remove'
+complete -c claude-sandbox -n "__fish_seen_subcommand_from allow-ip" -l session -x -a '(__claude_sandbox_ids)' -d 'Of one session'
+complete -c claude-sandbox -n "__fish_seen_subcommand_from allow-ip" -l for -x -a '15m 1h 8h 1d' -d 'For a time'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from help" -a "$verbs"
 complete -c claude-sandbox -n "__fish_seen_subcommand_from shell" -F

@@ -16,7 +16,7 @@ OTHER = network.INTERNAL["10.0.0.0/8"]
 
 # An agent that does what it is told by lines and answers with lines of JSON.
 AGENT = r"""
-import json, select, socket, sys, threading
+import json, select, socket, sys, threading, time
 PORT = %d
 flows = {}
 counts = {}
@@ -50,6 +50,24 @@ def do(words):
         return "opened"
     if words[0] == "echo":
         return {name: echoes(s, (words[1] + name).encode()) for name, s in flows.items()}
+    if words[0] == "storm":
+        for name, s in flows.items(): s.send(("storm " + words[1] + name).encode())
+        return "sent"
+    if words[0] == "hear":
+        # what waits was let in before; then all that comes until the time is over
+        heard, end = {name: 0 for name in flows}, None
+        for seconds in (0, float(words[1])):
+            end = time.monotonic() + seconds
+            while True:
+                ready = select.select(list(flows.values()), [], [], max(0, end - time.monotonic()))[0]
+                for name, s in flows.items():
+                    if s in ready:
+                        try: got = len(s.recv(65536, socket.MSG_DONTWAIT))
+                        except OSError: got = 0
+                        if not got and name == "tcp": flows[name] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                        heard[name] += bool(got and seconds)
+                if time.monotonic() >= end and (seconds or not ready): break
+        return heard
     if words[0] == "try":
         try: return echoes(stream(words[1]), b"try " + words[2].encode())
         except OSError as e: return "refused"
@@ -167,6 +185,19 @@ def flows_end(lab):
 
 
 @test(60, needs="bus")
+def nothing_comes_in(lab):
+    """What the other end goes on sending after RevokeIp does not arrive, on any of the sockets."""
+    agent = Agent(lab)
+    allow(lab, agent, network.DEVICE).ok()
+    equal(agent.tell("open", network.DEVICE), "opened")
+    equal(agent.tell("storm", "x"), "sent")
+    heard = agent.tell("hear", "0.3")
+    holds(min(heard.values()) > 3, f"it comes in while it may: {heard}")
+    revoke(lab, agent, network.DEVICE).ok()
+    equal(agent.tell("hear", "1"), {"tcp": 0, "udp": 0, "bound": 0})
+
+
+@test(60, needs="bus")
 def expires(lab):
     """A session's own address closes by itself; the configuration's of the same address outlives it."""
     lab.configure("")
@@ -232,3 +263,54 @@ def who_may(lab):
     # only a check: anybody, and nothing changes
     lab.call("AddAllowIp", "ssa{sv}", network.DEVICE, "", 1, "check", "b", "true", user=MALLORY).ok()
     equal(read(), b"")
+
+
+@test(60, needs="bus")
+def by_the_command(lab):
+    """claude-sandbox allow-ip: list, add, remove, of one session for a time; as lines and as JSON."""
+    lab.configure("# ours\n")
+    agent = Agent(lab)
+    other = Agent(lab)
+
+    def command(*words, user=ROOT):
+        return lab.run([SANDBOX, "allow-ip", *words], user)
+
+    equal(command("add", network.DEVICE, "the oscilloscope").ok().out, b"added 10.20.30.40\n")
+    equal(read(), b"# ours\nallow-ip = 10.20.30.40  # the oscilloscope\n")
+    holds(agent.reaches(network.DEVICE) and other.reaches(network.DEVICE), "open")
+    equal(json.loads(command("remove", "--json", network.DEVICE).ok().out),
+          {"address": network.DEVICE, "session": None, "unconfirmed": []})
+    equal(read(), b"# ours\n")
+    equal(command("add", network.DEVICE, "--session", agent.id[:9], "--for=1h").ok().out,
+          f"opened 10.20.30.40 in session {agent.id}\n".encode())
+    holds(agent.reaches(network.DEVICE) and not other.reaches(network.DEVICE), "in one alone")
+    rows = json.loads(command("list", "--json", user=ALICE).ok().out)
+    holds(len(rows) == 1 and rows[0]["origin"].startswith(f"session {agent.id} until 20"), rows)
+    equal(command("remove", network.DEVICE, "--session", agent.id, user=ALICE).ok().out,
+          f"closed 10.20.30.40 in session {agent.id}\n".encode())
+    holds(not agent.reaches(network.DEVICE), "closed")
+    command("remove", network.DEVICE).refused(125, "no allow-ip is 10.20.30.40")
+    command("add", "10.20.30.40/16").refused(125, "write 10.20.0.0/16")
+    command("add", network.DEVICE, user=ALICE).refused(125, "edit-allow-ip")
+
+
+@test(60, needs="bus")
+def follow_an_editor(lab):
+    """A hand edit holds at once; a broken file changes nothing; after a restart of the service sessions catch up."""
+    lab.configure(f"allow-ip = {network.DEVICE}\n")
+    agent = Agent(lab)
+    holds(agent.reaches(network.DEVICE), "open")
+    with open(CONFIG, "w", encoding="utf-8") as f:
+        f.write(f"allow-ip = {network.DEVICE}\nallow-ip = {OTHER}\n")
+    wait_for(lambda: agent.reaches(OTHER), "the new address")
+    with open(CONFIG, "w", encoding="utf-8") as f:
+        f.write("rubbish\n")
+    holds(lab.call("AddAllowIp", "ssa{sv}", "10.9.9.9", "", 0).status != 0, "a broken file is not edited")
+    holds(agent.reaches(OTHER) and agent.reaches(network.DEVICE), "a broken file changes nothing")
+    lab.stop_service()
+    with open(CONFIG, "w", encoding="utf-8") as f:
+        f.write(f"allow-ip = {OTHER}\n")
+    lab.call("ListSessions").ok()
+    wait_for(lambda: not agent.reaches(network.DEVICE), "its end in a session that was taken over")
+    holds(agent.reaches(OTHER), "what stays")
+

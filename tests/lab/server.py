@@ -4,6 +4,8 @@
 The other machines: TCP echo, UDP echo and a name server on every address of the namespace that this runs in.
 Whatever arrives is noted and handed over on request, so that a test need not believe the client.
 
+What begins with "storm" is sent back again and again for some seconds, whatever the other end does.
+
 Control (a SOCK_SEQPACKET socket, descriptor 3): "take" answers the notes since the last "take" as JSON lines in
 one packet; the end of the stream ends the program.
 """
@@ -13,9 +15,11 @@ import selectors
 import socket
 import struct
 import sys
+import time
 
 ECHO_PORT = 7007
 DNS_PORT = 53
+STORM_SECONDS = 4
 IP_PKTINFO = 8
 IPV6_RECVPKTINFO = 49
 IPV6_PKTINFO = 50
@@ -53,6 +57,7 @@ class Server:
     def __init__(self, control, groups, names):
         self.control = control
         self.notes = []
+        self.storms = []
         self.loop = selectors.DefaultSelector()
         self.loop.register(control, selectors.EVENT_READ, self.on_control)
         self.listen(socket.AF_INET, "0.0.0.0")
@@ -105,6 +110,7 @@ class Server:
                 self.notes.append(["tcp", connection.getsockname()[0], connection.getpeername()[0],
                                    data[:80].decode(errors="replace")])
                 connection.send(data)
+                self.storm(data, lambda: connection.send(data))
                 return
         except OSError:
             pass
@@ -132,8 +138,21 @@ class Server:
             data, peer, to, reply = self.receive(sock)
             self.notes.append(["udp", to, peer[0], data[:80].decode(errors="replace")])
             sock.sendmsg([data], reply, 0, peer)
+            self.storm(data, lambda: sock.sendmsg([data], reply, 0, peer))
         except OSError:
             pass
+
+    def storm(self, data, send):
+        if data.startswith(b"storm"):
+            self.storms.append((time.monotonic() + STORM_SECONDS, send))
+
+    def blow(self):
+        for end, send in self.storms:
+            try:
+                send()
+            except (OSError, ValueError):
+                pass
+        self.storms = [(end, send) for end, send in self.storms if time.monotonic() < end]
 
     def on_query(self, sock):
         try:
@@ -154,8 +173,9 @@ class Server:
     def run(self):
         self.control.send(b"ready")
         while True:
-            for key, _ in self.loop.select():
+            for key, _ in self.loop.select(0.01 if self.storms else None):
                 key.data(key.fileobj)
+            self.blow()
 
 
 if __name__ == "__main__":

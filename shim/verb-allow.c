@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+
+/* `allow-ip`: what is reached, of all sessions or of one, listed and changed. */
+
+#include <inttypes.h>
+
+#include "dbus/client-allow.h"
+#include "service/link/pack.h"
+#include "shim/verb.h"
+#include "shim/verbs.h"
+
+typedef struct Action {
+	const char *name;
+	bool needs_address, takes_comment, takes_session, takes_time;
+	int (*run)(const SandboxCall *call, const SandboxContext *context);
+} Action;
+
+static int show_list(const SandboxCall *call, const SandboxContext *context)
+{
+	static const PrintColumn columns[] = {
+		{ "ADDRESS", "address", PRINT_TEXT, false },
+		{ "COMMENT", "comment", PRINT_TEXT, true },
+		{ "ORIGIN", "origin", PRINT_TEXT, false },
+	};
+	_cleanup_(client_table_done) ClientTable addresses = { 0 };
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_bus_ sd_bus *bus = NULL;
+	int r;
+
+	r = context->open(&bus, &error);
+	if (r >= 0)
+		r = client_list_allow_ip(bus, &addresses, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	return verb_show_table(call, context,
+			       &(PrintTable){ columns, ELEMENTSOF(columns), addresses.n_rows,
+					      (const char *const *)addresses.cells },
+			       "no internal address is allowed");
+}
+
+/* "90", "90s", "15m", "12h", "7d". Return: 0 or -EINVAL. */
+static int read_duration(const char *text, uint64_t *ret_seconds)
+{
+	static const struct {
+		char unit;
+		uint64_t seconds;
+	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { '\0', 1 } };
+	size_t n = strspn(text, "0123456789");
+	uint64_t number = 0;
+
+	if (n == 0 || n > 9 || (text[n] != '\0' && text[n + 1] != '\0'))
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		number = number * 10 + (uint64_t)(text[i] - '0');
+	for (size_t i = 0; number > 0 && i < ELEMENTSOF(units); i++)
+		if (text[n] == units[i].unit) {
+			*ret_seconds = number * units[i].seconds;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* What was done, and which sessions did not confirm it. Return: an exit status. */
+static int tell(const SandboxCall *call, const SandboxContext *context, const char *done, const char *session,
+		char *const *unconfirmed)
+{
+	static const PrintColumn columns[] = {
+		{ NULL, "address", PRINT_TEXT, false },
+		{ NULL, "session", PRINT_TEXT, false },
+	};
+	static const PrintColumn texts[] = { { NULL, NULL, PRINT_TEXT, false } };
+	const char *cells[ELEMENTSOF(columns)] = { call->second, session };
+	size_t n = strings_count(unconfirmed);
+	const PrintTable names = { texts, 1, n, (const char *const *)unconfirmed };
+	int r;
+
+	if (call->json) {
+		r = print_json_document(context->out, &(PrintTable){ columns, ELEMENTSOF(columns), 1, cells },
+					&(PrintPart){ "unconfirmed", &names }, 1, &context->style);
+		if (r == -ENOMEM)
+			return verb_complain_memory(context);
+	} else {
+		fprintf(context->out, "%s %s%s%s\n", done, call->second, session ? " in session " : "",
+			session ?: "");
+	}
+	for (size_t i = 0; i < n; i++)
+		(void)verb_refuse(context, CS_EXIT_FOUND,
+				  "session %s has not confirmed it within 2 seconds; the log of the service "
+				  "says more",
+				  unconfirmed[i]);
+	return n > 0 ? CS_EXIT_FOUND : 0;
+}
+
+static int add_to_one(const SandboxCall *call, const SandboxContext *context)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_bus_ sd_bus *bus = NULL;
+	_cleanup_free_ char *id = NULL;
+	uint64_t seconds = 0;
+	int r;
+
+	if (call->second_value && read_duration(call->second_value, &seconds) < 0)
+		return verb_refuse(context, CS_EXIT_USAGE,
+				   "'%s' is no time; write a number with s, m, h or d behind it, such as 1h",
+				   call->second_value);
+	r = verb_find_session(context, call->value, &bus, &id);
+	if (r != 0)
+		return r;
+	r = client_allow_ip(bus, id, call->second, seconds, context->interactive, &error);
+	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "opened", id, NULL);
+}
+
+static int remove_from_one(const SandboxCall *call, const SandboxContext *context)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_bus_ sd_bus *bus = NULL;
+	_cleanup_free_ char *id = NULL;
+	int r;
+
+	r = verb_find_session(context, call->value, &bus, &id);
+	if (r != 0)
+		return r;
+	r = client_revoke_ip(bus, id, call->second, context->interactive, &error);
+	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "closed", id, NULL);
+}
+
+static int add(const SandboxCall *call, const SandboxContext *context)
+{
+	_cleanup_(strings_freep) char **unconfirmed = NULL;
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_bus_ sd_bus *bus = NULL;
+	int r;
+
+	if (call->value && call->third)
+		return verb_refuse(context, CS_EXIT_USAGE,
+				   "an address of one session has no comment; leave '%s' out", call->third);
+	if (call->value)
+		return add_to_one(call, context);
+	if (call->second_value)
+		return verb_refuse(context, CS_EXIT_USAGE,
+				   "--for is about one session; name it with --session, or leave --for out");
+	r = context->open(&bus, &error);
+	if (r >= 0)
+		r = client_add_allow_ip(bus, call->second, call->third ?: "", context->interactive,
+					&unconfirmed, &error);
+	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "added", NULL, unconfirmed);
+}
+
+static int remove_one(const SandboxCall *call, const SandboxContext *context)
+{
+	_cleanup_(strings_freep) char **unconfirmed = NULL;
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_bus_ sd_bus *bus = NULL;
+	int r;
+
+	if (call->value)
+		return remove_from_one(call, context);
+	r = context->open(&bus, &error);
+	if (r >= 0)
+		r = client_remove_allow_ip(bus, call->second, context->interactive, &unconfirmed, &error);
+	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "removed", NULL, unconfirmed);
+}
+
+static const Action actions[] = {
+	{ .name = "list", .run = show_list },
+	{ .name = "add",
+	  .needs_address = true,
+	  .takes_comment = true,
+	  .takes_session = true,
+	  .takes_time = true,
+	  .run = add },
+	{ .name = "remove", .needs_address = true, .takes_session = true, .run = remove_one },
+};
+
+static const Action *action_find(const char *name)
+{
+	for (size_t i = 0; i < ELEMENTSOF(actions); i++)
+		if (streq(actions[i].name, name))
+			return &actions[i];
+	return NULL;
+}
+
+int verb_allow_ip(const SandboxCall *call, const SandboxContext *context)
+{
+	const Action *action = action_find(call->argument ?: "list");
+	const char *spare;
+
+	if (!action)
+		return verb_refuse(context, CS_EXIT_USAGE,
+				   "'allow-ip' has no '%s'; it has: list, add, remove", call->argument);
+	if (action->needs_address && !call->second)
+		return verb_refuse(context, CS_EXIT_USAGE, "'allow-ip %s' needs ADDRESS", action->name);
+	spare = !action->needs_address ? call->second : !action->takes_comment ? call->third : NULL;
+	if (!spare)
+		spare = !action->takes_session ? call->value : NULL;
+	if (!spare)
+		spare = !action->takes_time ? call->second_value : NULL;
+	if (spare)
+		return verb_refuse(context, CS_EXIT_USAGE, "'allow-ip %s' takes no '%s'", action->name,
+				   spare);
+	return action->run(call, context);
+}
