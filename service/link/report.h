@@ -75,7 +75,7 @@ typedef struct InitOrders {
 	uint32_t file_mode_mask;  /* umask(2) of the agent */
 	bool background;          /* the terminal is another job's: not given to the agent before a resume */
 	uint64_t ignored_signals; /* bit n - 1: the agent begins with signal n ignored */
-	bool forbid_namespaces;   /* root's or a guarded session: the filter refuses new user namespaces */
+	bool forbid_namespaces;   /* root's session: the filter refuses new user namespaces */
 } InitOrders;
 
 void init_orders_done(InitOrders *orders);

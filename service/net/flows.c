@@ -162,7 +162,7 @@ static bool is_ended(int error)
 static int end_batch(Flows *flows, const Flow *batch, size_t n, unsigned *ended)
 {
 	uint32_t first = flows->sequence + 1;
-	Request requests[BATCH_MAX];
+	Request requests[BATCH_MAX] = { 0 };
 	size_t answered = 0;
 
 	for (size_t i = 0; i < n; i++)

@@ -13,9 +13,8 @@
  *
  * PATH is data here: it is the request's, as the caller's shell has it, and nothing is executed by it.
  *
- * A mount holds in its own mount namespace. An agent that could make another one, without these mounts, would
- * remove the names by a descriptor from there (mount_namespaces(7), "Restrictions on mount namespaces"); so a
- * session with guarded directories makes no user namespaces (Plan.guarded is what decides).
+ * A mount point holds in its own mount namespace only; that these names hold in every one that an agent makes
+ * is the work of session/anchors.
  */
 
 #include "dbus/base.h"

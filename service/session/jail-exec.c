@@ -83,7 +83,7 @@ static int orders_make(const JailExec *jail, Placement *placement)
 			       .ignored_signals = request->ignored_signals,
 			       .background = request->background,
 			       /* Beside anchors.h: a second lock on what the person's shell runs next. */
-			       .forbid_namespaces = request->uid == 0 || plan->guarded };
+			       .forbid_namespaces = request->uid == 0 };
 	r = init_orders_encode(&orders, &data, &size);
 	return r < 0 ? r : placement_add_sealed(placement, "orders", data, size, INIT_FD_ORDERS);
 }

@@ -98,9 +98,6 @@ static void make_posture(Rows *rows, const TablesSource *source)
 		    "set-user-ID and set-group-ID modes, openat2 and io_uring are refused");
 	if (source->root)
 		add_posture(rows, "nested sandboxes", "off", "a session of root makes no user namespaces");
-	else if (plan && plan->guarded)
-		add_posture(rows, "nested sandboxes", "off",
-			    "none beside an entry-point guard; put /usr/local/bin first on PATH");
 	else
 		add_posture(rows, "nested sandboxes", plan && plan->private_proc ? "on" : "limited",
 			    plan && plan->private_proc

@@ -88,7 +88,7 @@ try:
     call("pivot_root", b"/tmp/new", b"/tmp/new/old") if hasattr(libc, "pivot_root") else libc.syscall(155, b"/tmp/new", b"/tmp/new/old")
     os.chdir("/")
     call("umount2", b"/old", 2)
-    print("did make namespaces")
+    print("elsewhere")
 except OSError:
     pass
 for n in sys.argv[3:]:
@@ -98,6 +98,11 @@ attempt("rename from elsewhere",
 os.unlink("evil", dir_fd=inner)
 print("tried", flush=True)
 """
+
+
+def tried(user):
+    """What the attempts print when none succeeds; only an ordinary user gets as far as namespaces."""
+    return b"tried\n" if user is ROOT else b"elsewhere\ntried\n"
 
 
 def path_of(*directories):
@@ -124,7 +129,7 @@ def nothing_is_planted_ahead_on_path(lab):
             lab.run(["/usr/bin/git", *words], user, cwd=top).ok()
         before = listing(top)
         result = attack(lab, user, f"{top}/tools/bin", top, cwd=top)
-        equal((result.status, result.out), (0, b"tried\n"), f"{user}: {result!r}")
+        equal((result.status, result.out), (0, tried(user)), f"{user}: {result!r}")
         wait_for(lambda: not lab.sessions(), "the session is gone")
         after = {path: value for path, value in listing(top).items() if "/.git" not in path}
         equal(after, {path: value for path, value in before.items() if "/.git" not in path}, str(user))
@@ -152,7 +157,7 @@ def the_shell_outside_finds_the_entry(lab):
             posture = dict(row[:2] for row in answer(lab.run(
                 ["/usr/bin/busctl", "--system", "--json=short", "get-property", "org.claudesandbox1", held.path,
                  "org.claudesandbox1.Session", "Posture"], user)))
-            equal((posture["entry-point guard"], posture["nested sandboxes"]), ("on", "off"), str(user))
+            equal((posture["entry-point guard"], posture["nested sandboxes"]), ("on", "off" if user is ROOT else "on"), str(user))
             equal(held.end(), 3)
         wait_for(lambda: not lab.sessions() and not os.listdir(f"{top}/bin"), "the names are free again")
         found = environment(lab, user, PATH=path_of(f"{top}/bin")) if user is ROOT else {}
@@ -265,7 +270,7 @@ def allow_write_is_guarded_too(lab):
         own(user, shared, f"{shared}/a", f"{shared}/a/bin", f"{shared}/a/inner")
         lab.configure(f"allow-write = {shared}\nallow-write = {shared}/a/inner\n")
         result = attack(lab, user, f"{shared}/a/bin", shared)
-        equal((result.status, result.out), (0, b"tried\n"), f"{user}: {result!r}")
+        equal((result.status, result.out), (0, tried(user)), f"{user}: {result!r}")
         script = f"grep -c ' {shared}/a/inner ' /proc/self/mountinfo; touch {shared}/a/inner/x && mv {shared}/a/inner/x {shared}/x"
         result = lab.shell(script, user, env=lab.environment(user, PATH=path_of(f"{shared}/a/bin")))
         equal(result.out, b"0\n", f"{user}: {result!r}")
