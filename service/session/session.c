@@ -67,6 +67,8 @@ void session_say(Session *session)
 	session->reports = reports_free(session->reports);
 	session->leader_fd = close_fd(session->leader_fd);
 	ledger_stop(session->ledger);
+	if (ledger_total(session->ledger) > 0)
+		link_server_denied(session->link);
 	network_done(&session->network);
 	preparation_release(&session->preparation);
 	if (session->planned)
