@@ -16,6 +16,8 @@
 #define PRIVILEGED_BELOW 1024u /* ip_unprivileged_port_start of every new network namespace */
 /* What the session holds beside connections, one for each mount above all. */
 #define DESCRIPTORS_OF_SESSION 512u
+/* A browser opens some ten at a time; fewer than this are worth a word. */
+#define CONNECTIONS_FEW 64u
 
 typedef enum PortState {
 	PORT_LISTENING,
@@ -279,9 +281,8 @@ static int open_locals(Ports *ports, int *listeners, char ***warnings)
 
 /* ---- birth and death ---- */
 
-/* Return: how many connections the limit on open files leaves room for. It is raised first, as far as it may
- * be. */
-static unsigned settle_limit(void)
+/* Raise the limit on open files as far as it may be. Return: how many connections it leaves room for. */
+static unsigned settle_limit(rlim_t *ret_limit)
 {
 	const rlim_t wanted = DESCRIPTORS_OF_SESSION + RELAY_CONNECTIONS_MAX * RELAY_CONNECTION_DESCRIPTORS;
 	struct rlimit limit = { 0 };
@@ -293,11 +294,27 @@ static unsigned settle_limit(void)
 		if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
 			limit = raised;
 	}
+	*ret_limit = limit.rlim_cur;
 	if (limit.rlim_cur >= wanted)
 		return RELAY_CONNECTIONS_MAX;
 	if (limit.rlim_cur <= DESCRIPTORS_OF_SESSION + RELAY_CONNECTION_DESCRIPTORS)
 		return 1;
 	return (unsigned)(limit.rlim_cur - DESCRIPTORS_OF_SESSION) / RELAY_CONNECTION_DESCRIPTORS;
+}
+
+static int start_relay(Ports *ports, sd_event *event, char ***warnings)
+{
+	rlim_t limit;
+	unsigned n = settle_limit(&limit);
+	int r = relay_new(event, n, &ports->relay);
+
+	if (r < 0 || n >= CONNECTIONS_FEW)
+		return r;
+	return strings_appendf(
+		warnings,
+		"ports that cross: the limit of %llu open files leaves room for %u connections "
+		"at a time; raise it (ulimit -Hn, limits.conf)",
+		(unsigned long long)limit, n);
 }
 
 static int start_child(Ports *ports, sd_event *event, const PortsOptions *options, char ***warnings,
@@ -361,7 +378,7 @@ int ports_new(sd_event *event, const PortsOptions *options, char ***warnings, Po
 		return 0;
 	}
 	if (r == 0 && options->jailed)
-		r = relay_new(event, settle_limit(), &ports->relay);
+		r = start_relay(ports, event, warnings);
 	if (r == 0 && options->jailed)
 		r = start_child(ports, event, options, warnings, ret_problem);
 	if (r < 0)

@@ -8,7 +8,8 @@
  * come, one without a listener at the other side, and one too many.
  *
  * No keepalive: both peers are sockets of this machine, whose kernel says when one goes. TCP_NODELAY on both
- * sides: whoever wrote decides what goes together.
+ * sides: whoever wrote decides what goes together. Urgent data (tcp(7)) is none that splice(2) moves: a
+ * connection on which some is sent stays where it is until an end closes it.
  */
 
 #include <systemd/sd-event.h>

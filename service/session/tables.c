@@ -235,6 +235,7 @@ int tables_make(const TablesSource *source, LinkTable table, LinkRow **ret_rows,
 			make_allowed(&rows, reach_allowances(source->reach));
 		break;
 	case LINK_TABLE_PORTS:
+		rows.error = source->plan ? rows.error : -EINPROGRESS;
 		make_ports(&rows, source->ports);
 		break;
 	case LINK_TABLE_MAX:

@@ -2,6 +2,7 @@
 """Ports that cross between the loopback addresses of jail and machine: those that are named, and no other."""
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -208,6 +209,65 @@ def callback_ports_lead_inside(lab):
 
 
 @test(60, needs="bus")
+def another_user_in_the_way(lab):
+    """Whoever may not come in and comes all the time keeps nobody out, and the session from nothing."""
+    lab.configure(f"callback-port = {CALLBACK}\n")
+    crowd = (f"import socket\nprint('ready', flush=True)\nwhile True:\n  s = socket.socket()\n  try:\n"
+             f"    s.connect(('127.0.0.1', {CALLBACK}))\n    s.send(b'x')\n  except OSError:\n    pass\n  s.close()\n")
+    crowds = []
+    try:
+        with Held(lab, script=login()) as held:
+            for _ in range(3):
+                crowds.append(lab.start([PYTHON, "-c", crowd], BOB, cwd="/", stdout=subprocess.PIPE))
+                equal(crowds[-1].stdout.readline(), b"ready\n")
+            for _ in range(5):
+                said, = asked(lab, ALICE, f"127.0.0.1 {CALLBACK}")
+                equal(said.split(" ")[:3], ["inside", "heard", "hello"])
+                result = lab.call("ListPorts", user=ALICE, interface="org.claudesandbox1.Session", path=held.path)
+                equal(answer(result), [[[CALLBACK, "callback", "listening", "/etc/claude-sandbox.conf:1"]]])
+                holds(result.seconds < 1.5, repr(result))
+    finally:
+        for process in crowds:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+@test(60, needs="bus")
+def few_descriptors(lab):
+    """Where the caller's limit leaves room for few connections a warning says so, and one too many is reset at once."""
+    lab.configure(f"callback-port = {CALLBACK}\n")
+    hold = f"""
+import socket, select
+def is_reset(s):
+    try:
+        s.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+    return True
+waiting = [socket.create_connection(("127.0.0.1", {CALLBACK})) for _ in range(40)]
+while len(waiting) > 14:
+    ready = select.select(waiting, [], [], 10)[0]
+    assert ready, len(waiting)
+    waiting = [s for s in waiting if s not in ready or not is_reset(s)]
+n = 0
+for s in waiting:
+    s.sendall(b"x")
+    s.shutdown(socket.SHUT_WR)
+    n += s.recv(99) == b"inside heard x"
+print(n)
+"""
+    with Held(lab, script=login(), before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (600, 600))) as held:
+        equal(lab.run([PYTHON, "-c", hold], cwd="/").ok().out, b"14\n")
+        equal(asked(lab, ALICE, f"127.0.0.1 {CALLBACK}"), ["inside heard hello soon"])
+        held.end()
+        err = held.process.stderr.read().decode()
+    holds("the limit of 600 open files leaves room for 14 connections" in err, repr(err))
+
+
+@test(60, needs="bus")
 def connections_given_up_are_nobodys(lab):
     """Data from a socket that its process has closed already reaches nothing, whatever the kernel says of its owner."""
     lab.configure(f"callback-port = {CALLBACK}\n")
@@ -367,11 +427,11 @@ def gone_with_the_session(lab):
     lab.configure(f"local-port = {LOCAL}\ncallback-port = {CALLBACK}\n")
     for user in BOTH:
         leavings = Leavings(lab)
-        for victim in ("session", "launch", "init"):
+        for victim in ("session", "launch", "init", "bwrap"):
             with Held(lab, user, script=login()) as held:
                 session, (child,) = children(held)
                 pid = {"session": session, "launch": held.process.pid}.get(victim) or \
-                    next(p for p, text in processes().items() if text.endswith("claude-sandbox/init"))
+                    next(p for p, text in processes().items() if text.split(" ")[0].endswith(victim))
                 os.kill(pid, signal.SIGKILL)
                 wait_for(lambda: not os.path.exists(f"/proc/{child}"), f"{user}, {victim}: the process for ports goes too")
                 wait_for(lambda: asked(lab, user, f"127.0.0.1 {CALLBACK}") == ["ECONNREFUSED soon"],
