@@ -54,6 +54,14 @@ int client_add_allow_ip(sd_bus *bus, const char *address, const char *comment, b
 	return r < 0 ? r : read_unconfirmed(reply, ret_unconfirmed, reterr);
 }
 
+int client_check_allow_ip(sd_bus *bus, const char *address, const char *comment, sd_bus_error *reterr)
+{
+	int r = call(bus, NULL, CS_MEMBER_ADD_ALLOW_IP, false, NULL, reterr, "ssa{sv}", address, comment, 1,
+		     "check", "b", 1);
+
+	return r < 0 ? r : 0;
+}
+
 int client_remove_allow_ip(sd_bus *bus, const char *address, bool interactive, char ***ret_unconfirmed,
 			   sd_bus_error *reterr)
 {

@@ -12,6 +12,8 @@
  */
 int client_add_allow_ip(sd_bus *bus, const char *address, const char *comment, bool interactive,
 			char ***ret_unconfirmed, sd_bus_error *reterr);
+/* Could it be added? Asks nobody for a password. */
+int client_check_allow_ip(sd_bus *bus, const char *address, const char *comment, sd_bus_error *reterr);
 int client_remove_allow_ip(sd_bus *bus, const char *address, bool interactive, char ***ret_unconfirmed,
 			   sd_bus_error *reterr);
 /* id: a whole one. seconds 0: until the session ends. */

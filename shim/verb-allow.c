@@ -170,6 +170,7 @@ static const Action actions[] = {
 	  .takes_time = true,
 	  .run = add },
 	{ .name = "remove", .needs_address = true, .takes_session = true, .run = remove_one },
+	{ .name = "edit", .run = verb_allow_edit },
 };
 
 static const Action *action_find(const char *name)
@@ -187,7 +188,9 @@ int verb_allow_ip(const SandboxCall *call, const SandboxContext *context)
 
 	if (!action)
 		return verb_refuse(context, CS_EXIT_USAGE,
-				   "'allow-ip' has no '%s'; it has: list, add, remove", call->argument);
+				   "'allow-ip' has no '%s'; it has: list, add, remove, "
+				   "edit",
+				   call->argument);
 	if (action->needs_address && !call->second)
 		return verb_refuse(context, CS_EXIT_USAGE, "'allow-ip %s' needs ADDRESS", action->name);
 	spare = !action->needs_address ? call->second : !action->takes_comment ? call->third : NULL;

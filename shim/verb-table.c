@@ -113,7 +113,7 @@ static const SandboxVerb verbs[] = {
 	},
 	{
 		.name = "allow-ip",
-		.synopsis = "[--json] [list] | add ADDRESS [COMMENT] | remove ADDRESS",
+		.synopsis = "[--json] [list] | add ADDRESS [COMMENT] | remove ADDRESS | edit",
 		.summary = "list or change the internal addresses that sessions may reach",
 		.details = "list shows each with its comment and with where it is set. add writes ADDRESS "
 			   "(IPv4,\n"

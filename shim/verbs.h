@@ -14,6 +14,8 @@ int verb_denied(const SandboxCall *call, const SandboxContext *context);
 int verb_why(const SandboxCall *call, const SandboxContext *context);
 int verb_stop(const SandboxCall *call, const SandboxContext *context);
 int verb_allow_ip(const SandboxCall *call, const SandboxContext *context);
+/* of verb_allow_ip() */
+int verb_allow_edit(const SandboxCall *call, const SandboxContext *context);
 int verb_policy(const SandboxCall *call, const SandboxContext *context);
 int verb_install(const SandboxCall *call, const SandboxContext *context);
 int verb_log(const SandboxCall *call, const SandboxContext *context);

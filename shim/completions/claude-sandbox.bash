@@ -78,7 +78,7 @@ _claude_sandbox()
 		case ${COMP_WORDS[COMP_CWORD - 1]} in
 		--session) mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word") ;;
 		--for) mapfile -t COMPREPLY < <(compgen -W '15m 1h 8h 1d' -- "$word") ;;
-		*) mapfile -t COMPREPLY < <(compgen -W 'list add remove --session --for --json --help' -- "$word") ;;
+		*) mapfile -t COMPREPLY < <(compgen -W 'list add remove edit --session --for --json --help' -- "$word") ;;
 		esac
 		;;
 	esac

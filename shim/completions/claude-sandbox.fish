@@ -35,7 +35,7 @@ complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -a 'claude c
 complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -l list -d 'List what is installed'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from install" -l remove -d 'Take one away'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from log" -s f -l follow -d 'Show what happens'
-complete -c claude-sandbox -n "__fish_seen_subcommand_from allow-ip" -a 'list add remove'
+complete -c claude-sandbox -n "__fish_seen_subcommand_from allow-ip" -a 'list add remove edit'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from allow-ip" -l session -x -a '(__claude_sandbox_ids)' -d 'Of one session'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from allow-ip" -l for -x -a '15m 1h 8h 1d' -d 'For a time'
 complete -c claude-sandbox -n "__fish_seen_subcommand_from help" -a "$verbs"

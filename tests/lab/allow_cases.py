@@ -339,6 +339,34 @@ def by_the_command(lab):
 
 
 @test(60, needs="bus")
+def in_an_editor(lab):
+    """allow-ip edit does what was changed, and nothing when a line is no address; a planted editor does not run."""
+    before = b"gpu 0 # \xff\n".replace(b"gpu 0", b"no-forge") + b"allow-ip = 10.9.9.1 # one\nallow-ip = 10.9.9.2\n"
+    lab.configure(before)
+    planted, program = f"{ALICE.home}/evil", "/usr/local/bin/an-editor"
+    lab.replace(program, b"", 0o755)
+    lab.replace(planted, b"#!/bin/sh\ntouch /tmp/it-ran\n", 0o755)
+
+    def edit(script, status, said, **more):
+        with open(program, "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\n[ $# = 1 ] || exit 9\n{script}\n")
+        with lab.terminal([SANDBOX, "allow-ip", "edit"], ROOT,
+                          lab.environment(ROOT, **{"VISUAL": "an-editor --wait", **more})) as terminal:
+            terminal.expect(said)
+            equal(terminal.wait(), status, said)
+
+    edit("sed -i s/10.9.9.2/10.9.9.0\\\\/16/ $1", 125, "10.9.0.0/16")
+    edit("exit 3", 125, "nothing was changed")
+    edit(":", 0, "nothing was changed")
+    edit(":", 125, "in none of", VISUAL=planted)
+    holds(not os.path.exists("/tmp/it-ran"), "it did not run")
+    equal(read(), before)
+    edit("sed -i -e '/10.9.9.2/d' -e 's/# one/# first/' $1; echo 10.9.9.3 >> $1", 0, "set 10.9.9.3")
+    equal(read(), b"no-forge # \xff\nallow-ip = 10.9.9.1 # first\nallow-ip = 10.9.9.3\n")
+    equal([name for name in os.listdir("/tmp") if name.startswith("claude-sandbox-edit")], [])
+
+
+@test(60, needs="bus")
 def follow_an_editor(lab):
     """A hand edit holds at once; a broken file changes nothing; after a restart of the service sessions catch up."""
     lab.configure(f"allow-ip = {network.DEVICE}\n")
