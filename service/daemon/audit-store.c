@@ -160,7 +160,7 @@ static int read_file(int directory_fd, const char *name, char **ret, size_t *ret
 /* The newest first, until there are enough. Lines that cannot be read are nobody's. */
 static int read_lines(const char *text, size_t size, const AuditQuery *query, size_t max, AuditEvents *events)
 {
-	while (size > 0 && events->n < max) {
+	while (text && size > 0 && events->n < max) {
 		_cleanup_(audit_event_done) AuditEvent event = { 0 };
 		const char *end = memrchr(text, '\n', size), *begin;
 		size_t length;
