@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: MIT
 """Ports that cross between the loopback addresses of jail and machine: those that are named, and no other."""
 
+import errno
 import os
+import random
 import resource
 import signal
 import socket
 import subprocess
 import threading
+import time
 
 import network
 from bus_cases import Held, answer
-from case import SANDBOX, equal, holds, processes, test, wait_for
+from case import CYCLES, LONG, SANDBOX, SEED, equal, holds, processes, test, wait_for
+from cycle_cases import LATEST, cycle
 from fault_cases import Leavings
 from machine import ALICE, BOB, ROOT
 from network_cases import reach
@@ -439,6 +443,47 @@ def gone_with_the_session(lab):
                 held.process.wait(10)
             lab.shell("true", user, limit=20)               # sweeps what a killed session could not
             leavings.nothing_left(f"{user}: {victim} was killed")
+
+
+@test(300, needs="bus")
+def killed_while_starting(lab):
+    """At any moment of a start: no process, no namespace and no listener stays."""
+    lab.configure(f"local-port = {LOCAL}\ncallback-port = {CALLBACK}\n")
+    leavings, chance = Leavings(lab), random.Random(SEED)
+    for n in range(CYCLES):
+        role, user = ("session", "launch", "bwrap", "init")[n % 4], BOTH[chance.randrange(2)]
+        what = f"seed {SEED}, cycle {n}: {role} of {user}"
+        cycle(lab, leavings, user, role, chance.random() * LATEST, what)
+        with socket.socket() as s:
+            equal(s.connect_ex(("127.0.0.1", CALLBACK)), errno.ECONNREFUSED, f"{what}: the port is free")
+
+
+@test(60, needs="bus")
+def process_for_ports_that_hangs(lab):
+    """A connection for which no socket comes is reset in the end; the session is not held up by it."""
+    if not LONG:
+        return
+    lab.configure(f"local-port = {LOCAL}\ncallback-port = {CALLBACK}\n")
+    with Held(lab, script=login()) as held:
+        _, (child,) = children(held)
+        os.kill(child, signal.SIGSTOP)
+        for _ in range(8):
+            with socket.create_connection(("127.0.0.1", CALLBACK)) as s:
+                s.sendall(b"x")
+                s.shutdown(socket.SHUT_WR)
+                s.settimeout(15)
+                begin = time.monotonic()
+                try:
+                    equal(s.recv(99), b"inside heard x")
+                except ConnectionResetError:
+                    holds(8 < time.monotonic() - begin < 13, "after ten seconds")
+                    break
+                result = lab.call("ListPorts", user=ALICE, interface="org.claudesandbox1.Session", path=held.path)
+                holds(result.ok().seconds < 1, repr(result))
+        else:
+            raise AssertionError("sockets without end")
+        os.kill(child, signal.SIGCONT)
+        wait_for(lambda: asked(lab, ALICE, f"127.0.0.1 {CALLBACK}") == ["inside heard hello soon"], "it goes on", 10)
 
 
 @test(60, needs="bus")
