@@ -104,24 +104,45 @@ int client_stop_session(sd_bus *bus, const char *id, bool interactive, sd_bus_er
 }
 
 /* Not sd_bus_get_property_string(3): its call has the library's time limit. */
-int client_get_property(sd_bus *bus, const char *property, char **ret, sd_bus_error *reterr)
+static int get_property(sd_bus *bus, const char *path, const char *interface, const char *property,
+			sd_bus_message **ret, sd_bus_error *reterr)
 {
-	_cleanup_message_ sd_bus_message *call = NULL, *reply = NULL;
+	_cleanup_message_ sd_bus_message *call = NULL;
 	int r;
 
-	r = sd_bus_message_new_method_call(bus, &call, CS_BUS_NAME, CS_MANAGER_PATH,
-					   "org.freedesktop.DBus.Properties", "Get");
+	r = sd_bus_message_new_method_call(bus, &call, CS_BUS_NAME, path, "org.freedesktop.DBus.Properties",
+					   "Get");
 	if (r >= 0)
-		r = sd_bus_message_append(call, "ss", CS_MANAGER_INTERFACE, property);
+		r = sd_bus_message_append(call, "ss", interface, property);
 	if (r < 0)
 		return sd_bus_error_set_errno(reterr, r);
-	r = sd_bus_call(bus, call, CLIENT_NO_LIMIT, reterr, &reply);
+	return sd_bus_call(bus, call, CLIENT_NO_LIMIT, reterr, ret);
+}
+
+int client_get_property(sd_bus *bus, const char *property, char **ret, sd_bus_error *reterr)
+{
+	_cleanup_message_ sd_bus_message *reply = NULL;
+	int r = get_property(bus, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, property, &reply, reterr);
+
 	if (r < 0)
 		return r;
 	if (sd_bus_message_enter_container(reply, 'v', "s") <= 0)
 		return sd_bus_error_set_errno(reterr, -EBADMSG);
 	r = client_read_string(reply, 's', ret);
 	return r < 0 ? sd_bus_error_set_errno(reterr, r) : 0;
+}
+
+int client_get_jailed(sd_bus *bus, const char *path, sd_bus_error *reterr)
+{
+	_cleanup_message_ sd_bus_message *reply = NULL;
+	int jailed = 0;
+	int r = get_property(bus, path, CS_SESSION_INTERFACE, SESSION_PROPERTY_JAILED, &reply, reterr);
+
+	if (r < 0)
+		return r;
+	if (sd_bus_message_read(reply, "v", "b", &jailed) < 0)
+		return sd_bus_error_set_errno(reterr, -EBADMSG);
+	return jailed != 0;
 }
 
 bool client_id_is_prefix(const char *text)

@@ -70,6 +70,8 @@ int client_get_policy(sd_bus *bus, ClientTable *ret /* setting, value, origin */
 int client_stop_session(sd_bus *bus, const char *id, bool interactive, sd_bus_error *reterr);
 /* property: one of the manager's strings: Version, ConfigPath, ConfigError. *ret is to be freed. */
 int client_get_property(sd_bus *bus, const char *property, char **ret, sd_bus_error *reterr);
+/* Property Jailed of the session at path. Return: 1, 0, or a negative errno with *reterr. */
+int client_get_jailed(sd_bus *bus, const char *path, sd_bus_error *reterr);
 
 /*
  * Is text the beginning of an id, 1 to CS_ID_LENGTH characters of [a-z2-7]? (The form of ids: dbus/names.h.)

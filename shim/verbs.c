@@ -23,6 +23,8 @@ static const PrintColumn session_columns[] = {
 	{ "STATE", "state", PRINT_STATE, false },
 	{ "AGE", NULL, PRINT_TEXT, false },
 	{ NULL, "started_usec", PRINT_NUMBER, false },
+	{ "NETWORK", NULL, PRINT_TEXT, false },
+	{ NULL, "jailed", PRINT_FLAG, false },
 	{ "WORKSPACE", "workspace", PRINT_TEXT, true },
 	{ NULL, "path", PRINT_TEXT, false },
 };
@@ -64,7 +66,19 @@ static int session_texts_make(const ClientSession *session, uint64_t now_usec, S
 	return texts->uid && texts->started && texts->age ? 0 : -ENOMEM;
 }
 
-static int session_rows_make(const ClientSessions *sessions, uint64_t now_usec, SessionRows *rows)
+/* The list does not have it; a session that has gone meanwhile has neither. */
+static void session_network(sd_bus *bus, const ClientSession *session, const char **ret_text,
+			    const char **ret_jailed)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	int r = client_get_jailed(bus, session->path, &error);
+
+	*ret_text = r < 0 ? "" : r > 0 ? "jailed" : "shared";
+	*ret_jailed = r < 0 ? NULL : r > 0 ? "true" : "false";
+}
+
+static int session_rows_make(sd_bus *bus, const ClientSessions *sessions, uint64_t now_usec,
+			     SessionRows *rows)
 {
 	rows->n = sessions->n;
 	rows->texts = calloc(rows->n + 1, sizeof(*rows->texts));
@@ -80,7 +94,8 @@ static int session_rows_make(const ClientSessions *sessions, uint64_t now_usec, 
 			return -ENOMEM;
 		row[0] = session->id, row[1] = session->agent, row[2] = session->user, row[3] = texts->uid;
 		row[4] = session->state, row[5] = texts->age, row[6] = texts->started;
-		row[7] = session->workspace, row[8] = session->path;
+		session_network(bus, session, &row[7], &row[8]);
+		row[9] = session->workspace, row[10] = session->path;
 		memcpy(rows->cells + i * SESSION_COLUMNS, row, sizeof(row));
 	}
 	return 0;
@@ -99,7 +114,7 @@ int verb_sessions(const SandboxCall *call, const SandboxContext *context)
 		r = client_list_sessions(bus, &sessions, &error);
 	if (r < 0)
 		return verb_complain(context, r, &error);
-	if (session_rows_make(&sessions, context->now_usec, &rows) < 0)
+	if (session_rows_make(bus, &sessions, context->now_usec, &rows) < 0)
 		return verb_complain_memory(context);
 	return verb_show_table(call, context,
 			       &(PrintTable){ session_columns, SESSION_COLUMNS, sessions.n, rows.cells },

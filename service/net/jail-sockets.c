@@ -64,6 +64,21 @@ static void keep_routes_without_carrier(void)
 	(void)write_setting(IPV4_PATH "/" ROUTES_JAIL_DEVICE "/ignore_routes_with_linkdown", "0");
 }
 
+/*
+ * A new namespace lets nobody have a ping socket (icmp(7)); without them an agent could not even find out
+ * whether a host answers. They go by the same routes and the same filter as everything else. The one group
+ * that is mapped, the caller's. Best effort.
+ */
+static void let_ping(void)
+{
+	_cleanup_free_ char *range = NULL;
+
+	if (asprintf(&range, "%u %u", getegid(), getegid()) < 0)
+		range = NULL;
+	if (range)
+		(void)write_setting("/proc/sys/net/ipv4/ping_group_range", range);
+}
+
 int jail_sockets_open(JailSockets *ret, char **ret_problem)
 {
 	const uint32_t groups = RTMGRP_LINK | RTMGRP_NEIGH | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE |
@@ -83,6 +98,7 @@ int jail_sockets_open(JailSockets *ret, char **ret_problem)
 	(void)ledger_device_open(&sockets.ledger_fd, &ledger_problem);
 	keep_routes_without_carrier();
 	take_nothing_odd();
+	let_ping();
 
 	r = netlink_open(NETLINK_ROUTE, 0, &sockets.route_fd);
 	if (r >= 0)

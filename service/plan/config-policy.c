@@ -121,16 +121,13 @@ void config_policy(const Config *config, ConfigPolicyFunction function, void *us
 	}
 }
 
-/* Does this version act on the value? Where a setting asks for what is the case anyway, there is nothing to
- * do. */
+/* Does this version act on the value? */
 static bool has_effect(const ConfigValue *value)
 {
 	switch (value->key) {
 	case CONFIG_MEMORY_MAX:
 	case CONFIG_TASKS_MAX:
 		return false;
-	case CONFIG_EGRESS_JAIL:
-		return streq(value->text, "1");
 	default:
 		return true;
 	}

@@ -107,6 +107,19 @@ static void on_wire_changed(void *userdata, const char *foreign)
 	(void)sd_event_source_set_enabled(session->read_back, SD_EVENT_ONESHOT);
 }
 
+static int warn_of_sharing(Session *session)
+{
+	const ConfigValue *value;
+	size_t index = 0;
+
+	value = config_next(&session->request.config, CONFIG_EGRESS_JAIL, &index);
+	return strings_appendf(
+		&session->warnings,
+		"the network is not jailed (%s): the agent reaches all that this machine reaches, its own "
+		"127.0.0.1 and abstract sockets included; remove egress-jail = 0 if that is not meant",
+		value ? value->origin : "egress-jail");
+}
+
 int session_start_wire(Session *session, char **ret_problem)
 {
 	static const WireCalls calls = {
@@ -116,7 +129,7 @@ int session_start_wire(Session *session, char **ret_problem)
 
 	if (!network->jailed) {
 		session->wire_known = true;
-		return 0;
+		return warn_of_sharing(session);
 	}
 	if (!network->host.uplink)
 		session_warn(

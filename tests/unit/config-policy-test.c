@@ -16,7 +16,7 @@ static void test_effects(void **state)
 		{ "allow-device = /dev/kvm", true },
 		{ "memory-max = 1G", false },
 		{ "tasks-max = 4096", false },
-		{ "egress-jail = 0", false },
+		{ "egress-jail = 0", true },
 		{ "egress-jail", true },
 		{ "workspace-root = /w", true },
 		{ "no-forge", true },

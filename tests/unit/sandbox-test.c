@@ -177,6 +177,11 @@ static void without_a_bus_nothing_can_run(void **state)
 	}
 }
 
+static int is_first(const char *path)
+{
+	return path && streq(strrchr(path, '/'), "/x");
+}
+
 static int answer_sessions(sd_bus_message *call, sd_bus_message *reply)
 {
 	static const char *const ids[] = { "aaaaaaaaaaaaaaaa", "aabbbbbbbbbbbbbb" };
@@ -186,10 +191,14 @@ static int answer_sessions(sd_bus_message *call, sd_bus_message *reply)
 
 	if (sd_bus_message_is_method_call(call, CS_MANAGER_INTERFACE, CS_MEMBER_STOP_SESSION))
 		return sd_bus_message_read(call, "s", &id) >= 0 && streq(id, ids[1]) ? 0 : -EINVAL;
+	if (sd_bus_message_is_method_call(call, "org.freedesktop.DBus.Properties", "Get"))
+		return sd_bus_message_append(reply, "v", "b", is_first(sd_bus_message_get_path(call)));
 	sd_bus_message_open_container(reply, 'a', "(sossuayts)");
 	for (size_t i = 0; i < ELEMENTSOF(ids); i++) {
 		sd_bus_message_open_container(reply, 'r', "sossuayts");
-		sd_bus_message_append(reply, "sossu", ids[i], CS_SESSION_ROOT "/x", "claude", "ann", 1000u);
+		sd_bus_message_append(reply, "sossu", ids[i],
+				      i == 0 ? CS_SESSION_ROOT "/x" : CS_SESSION_ROOT "/y", "claude", "ann",
+				      1000u);
 		sd_bus_message_append_array(reply, 'y', workspaces[i], strlen(workspaces[i]));
 		r = sd_bus_message_append(reply, "ts", UINT64_C(1700000000000000), "running");
 		if (r < 0)
@@ -202,9 +211,9 @@ static int answer_sessions(sd_bus_message *call, sd_bus_message *reply)
 static void sessions_have_two_forms(void **state)
 {
 	expect_answer(answer_sessions, "claude-sandbox sessions", 0,
-		      "ID                AGENT   USER  STATE    AGE     WORKSPACE\n"
-		      "aaaaaaaaaaaaaaaa  claude  ann   running  3h 00m  /src/\\xff\n"
-		      "aabbbbbbbbbbbbbb  claude  ann   running  3h 00m  /home/ann/\\x1b[2J\n",
+		      "ID                AGENT   USER  STATE    AGE     NETWORK  WORKSPACE\n"
+		      "aaaaaaaaaaaaaaaa  claude  ann   running  3h 00m  jailed   /src/\\xff\n"
+		      "aabbbbbbbbbbbbbb  claude  ann   running  3h 00m  shared   /home/ann/\\x1b[2J\n",
 		      "");
 	expect_answer(answer_sessions, "claude-sandbox sessions --json", 0,
 		      "[\n"
@@ -215,6 +224,7 @@ static void sessions_have_two_forms(void **state)
 		      "    \"uid\": 1000,\n"
 		      "    \"state\": \"running\",\n"
 		      "    \"started_usec\": 1700000000000000,\n"
+		      "    \"jailed\": true,\n"
 		      "    \"workspace\": \"/src/\\\\xff\",\n"
 		      "    \"path\": \"/org/claudesandbox1/session/x\"\n"
 		      "  },\n"
@@ -225,8 +235,9 @@ static void sessions_have_two_forms(void **state)
 		      "    \"uid\": 1000,\n"
 		      "    \"state\": \"running\",\n"
 		      "    \"started_usec\": 1700000000000000,\n"
+		      "    \"jailed\": false,\n"
 		      "    \"workspace\": \"/home/ann/\\u001b[2J\",\n"
-		      "    \"path\": \"/org/claudesandbox1/session/x\"\n"
+		      "    \"path\": \"/org/claudesandbox1/session/y\"\n"
 		      "  }\n"
 		      "]\n",
 		      "");
