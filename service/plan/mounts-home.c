@@ -92,6 +92,35 @@ static const char *environment_home(const PlanBuild *build)
 	return NULL;
 }
 
+/* Another place at which the machine has a home: a second mount of it, or of the file system that it is on.
+ */
+static int add_alias(void *userdata, const char *alias)
+{
+	PlanBuild *build = userdata;
+
+	/* What contains the system cannot be hidden; then the home itself was refused already. */
+	if (path_is_within("/usr", alias) || path_is_within("/etc", alias))
+		return 0;
+	char *copy = strdup(alias);
+	return copy ? insert_home(build, copy) : -ENOMEM;
+}
+
+static int find_aliases(PlanBuild *build)
+{
+	_cleanup_(strings_freep) char **found = NULL;
+	int r = 0;
+
+	/* The list grows. */
+	for (size_t i = 0; r == 0 && build->homes[i]; i++)
+		r = strings_append(&found, build->homes[i]);
+	for (size_t i = 0; r == 0 && found[i]; i++)
+		r = build->view->aliases(build->view->userdata, found[i], add_alias, build);
+	return r == -E2BIG ? build_refuse(build, CS_ERROR_PLAN_REFUSED,
+					  "the machine has too many mounts to find the second ones of homes "
+					  "among them; unmount what is not needed")
+			   : r;
+}
+
 int build_find_homes(PlanBuild *build)
 {
 	const struct {
@@ -131,7 +160,7 @@ int build_find_homes(PlanBuild *build)
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return find_aliases(build);
 }
 
 int build_homes(PlanBuild *build)

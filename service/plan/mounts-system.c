@@ -141,6 +141,26 @@ int build_marker(PlanBuild *build)
 			     "tells a nested command that it is inside");
 }
 
+static int cover_secret(PlanBuild *build, const PlanNode *node)
+{
+	if (plan_hides(build->plan, node->path))
+		return 0;
+	return build_mask(build, node->path, node->mode, "system",
+			  "a secret of the system that the person could read");
+}
+
+/* A second mount shows it as well. */
+static int cover_alias(void *userdata, const char *alias)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	PlanBuild *build = userdata;
+
+	int r = resolve(build, alias, &node);
+	if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
+		return 0;
+	return r < 0 ? r : cover_secret(build, &node);
+}
+
 static int cover_if_readable(PlanBuild *build, const char *path)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
@@ -159,10 +179,10 @@ static int cover_if_readable(PlanBuild *build, const char *path)
 	/* In a directory that can be searched but not listed, known names can be read all the same. */
 	if (S_ISDIR(node.mode) && (node.mode & (S_IXGRP | S_IXOTH)))
 		readable = true;
-	if (!readable || plan_hides(build->plan, node.path))
+	if (!readable)
 		return 0;
-	return build_mask(build, node.path, node.mode, "system",
-			  "a secret of the system that the person could read");
+	r = cover_secret(build, &node);
+	return r < 0 ? r : build->view->aliases(build->view->userdata, node.path, cover_alias, build);
 }
 
 static int cover_host_key(void *userdata, const char *name)

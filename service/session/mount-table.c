@@ -3,8 +3,8 @@
 
 #include "service/plan/workspace-rules.h"
 
-#define MOUNTS_MAX 4096u
-#define LINE_FIELDS 5u /* id, parent, major:minor, root, mount point */
+#define MOUNTS_MAX 100000u /* as the kernel by itself: fs.mount-max, proc_sys_fs(5) */
+#define LINE_FIELDS 5u     /* id, parent, major:minor, root, mount point */
 
 typedef struct MountRow {
 	const char *device; /* major:minor: mounts of one file system have the same */

@@ -358,3 +358,36 @@ def what_a_session_shows_and_may(lab):
             holds("NoNewPrivs:\t1" in f.read(), "a session may gain privileges")
     finally:
         agent.communicate(b"x\n", timeout=10)
+
+
+@test(needs="bus")
+def homes_are_hidden_wherever_they_are_mounted(lab):
+    """A second mount of a home, or of what /etc lies on, is one more name for all that is kept from agents."""
+    for user in (ALICE, ROOT):
+        machine.write(f"{user.home}/.ssh/id", "SECRET", 0o600, user)
+        for path in ("/home", "/root", "/etc"):
+            second = f"/srv/second{path}"
+            os.makedirs(second, exist_ok=True)
+            subprocess.run(["/bin/mount", "--bind", path, second], check=True)
+        try:
+            result = lab.shell(f"cat /srv/second{user.home}/.ssh/id /srv/second/etc/shadow; ls /srv/second/home; echo tried", user)
+            equal((result.status, result.out), (0, b"tried\n"), f"{user}: {result!r}")
+            # a project is one all the same, and a home is none
+            project = f"/srv/second{lab.workspace(user)}"
+            equal(lab.shell(f"touch new && ls; cat /srv/second{user.home}/.ssh/id 2>&1 | grep -c SECRET; true", user, cwd=project).ok().out,
+                  b"new\n0\n", str(user))
+            lab.shell("echo ran", user, cwd=f"/srv/second{user.home}").refused(125, "home directory")
+        finally:
+            for path in ("/home", "/root", "/etc"):
+                subprocess.run(["/bin/umount", "-l", f"/srv/second{path}"], check=True)
+            subprocess.run(["/bin/rm", "-rf", f"{user.home}/.ssh", f"{lab.workspace(user)}/new"], check=True)
+
+
+@test(needs="bus")
+def devices_of_the_machine_stay_as_they_are(lab):
+    """In root's jail uid 0 owns /dev/null. The modes that are tried are those that stand there."""
+    script = ("for d in /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty; do"
+              " chmod $(stat -c %a $d) $d 2>/dev/null && echo chmod $d; touch -r $d $d 2>/dev/null && echo touch $d;"
+              " chown 0:0 $d 2>/dev/null && echo chown $d; done; echo text >/dev/null && head -c 1 /dev/zero | wc -c")
+    for user in (ROOT, ALICE):
+        equal(lab.shell(script, user).ok().out, b"1\n", str(user))

@@ -395,6 +395,47 @@ static void an_environment_of_python_that_is_hidden(void **state)
 	plan_fixture_done(&fixture);
 }
 
+/* The file system of the homes is mounted a second time, as btrfs' top level often is, and so is that of
+ * /etc. */
+static void homes_that_are_mounted_twice(void **state)
+{
+	static const FakeAlias aliases[] = { { "/home", "/mnt/disk/@home" },
+					     { "/etc", "/mnt/disk/etc" },
+					     { 0 } };
+	static const FakeNode more[] = { { "/mnt/disk/@home/user/src/project", S_IFDIR | 0755, 1000 },
+					 { "/mnt/disk/@home/user/.ssh/id", S_IFREG | 0600, 1000 },
+					 { "/mnt/disk/etc/shadow", S_IFREG | 0640 },
+					 { 0 } };
+	PlanFixture fixture;
+
+	start(&fixture, "shell", more);
+	fixture.fake.aliases = aliases;
+	make(&fixture);
+	assert_true(plan_hides(&fixture.plan, "/mnt/disk/@home/user/.ssh/id"));
+	assert_false(plan_hides(&fixture.plan, "/mnt/disk"));
+	plan_fixture_done(&fixture);
+
+	start(&fixture, "shell", more);
+	fixture.fake.aliases = aliases;
+	set_workspace(&fixture, "/mnt/disk/@home/user/src/project");
+	make(&fixture);
+	assert_int_equal(seen(&fixture, "/mnt/disk/@home/user/src/project")->mode, ENTRY_RW);
+	assert_true(plan_hides(&fixture.plan, "/mnt/disk/@home/user/.ssh/id"));
+	plan_fixture_done(&fixture);
+
+	start(&fixture, "shell", more);
+	fixture.fake.aliases = aliases;
+	set_workspace(&fixture, "/mnt/disk/@home/user");
+	expect_refusal(&fixture, CS_ERROR_UNSAFE_WORKSPACE, "it is the home directory");
+
+	plan_fixture_init(&fixture, "root", "shell");
+	plan_fixture_add(&fixture, more);
+	fixture.fake.aliases = aliases;
+	make(&fixture);
+	assert_int_equal(seen(&fixture, "/mnt/disk/etc/shadow")->mode, ENTRY_MASKED);
+	plan_fixture_done(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +447,7 @@ int main(void)
 		cmocka_unit_test(variables_hide_stores),
 		cmocka_unit_test(variables_break_nothing),
 		cmocka_unit_test(homes_beside_the_usual_place),
+		cmocka_unit_test(homes_that_are_mounted_twice),
 		cmocka_unit_test(installers_behind_links),
 		cmocka_unit_test(allow_write_reaches_through_masks),
 		cmocka_unit_test(allow_write_in_the_workspace),
