@@ -13,6 +13,7 @@
 
 #include "dbus/names.h"
 #include "service/inside/filter.h"
+#include "service/inside/standard-device.h"
 #include "service/link/link.h"
 #include "service/link/report.h"
 
@@ -173,12 +174,17 @@ _noreturn_ static void agent_execute(const InitOrders *orders, int failure_fd)
 
 	/* Sources lie above 2, so no key overwrites what a later one needs. */
 	for (unsigned key = 0; key < 3; key++) {
-		int source = key_source(orders, key);
+		int source = key_source(orders, key), r;
 
-		if (source < 0)
+		if (source < 0) {
 			(void)close((int)key);
-		else if (dup2(source, (int)key) < 0)
+			continue;
+		}
+		if (dup2(source, (int)key) < 0)
 			child_fail(failure_fd, INIT_STAGE_EXECUTE, errno);
+		r = standard_device_replace((int)key);
+		if (r < 0)
+			child_fail(failure_fd, INIT_STAGE_EXECUTE, -r);
 	}
 
 	(void)umask((mode_t)orders->file_mode_mask);

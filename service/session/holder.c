@@ -11,6 +11,7 @@
 #include "service/net/self-test.h"
 #include "service/session/anchors.h"
 #include "service/session/channel.h"
+#include "service/session/device-modes.h"
 #include "service/session/program.h"
 #include "service/session/sealed.h"
 #include "service/session/user-namespace.h"
@@ -116,7 +117,13 @@ static void inside_execute(Inside *inside, ChannelMessage *m)
 {
 	char *const environment[] = { NULL };
 	_cleanup_close_ int null_fd = program_open_null();
+	_cleanup_free_ char *problem = NULL;
+	int r = inside->options->uid == 0 ? device_modes_keep(&problem) : 0;
 
+	if (r < 0) {
+		channel_fail(m, r, problem);
+		return;
+	}
 	if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(null_fd, STDOUT_FILENO) < 0) {
 		channel_fail(m, -errno, NULL);
 		return;

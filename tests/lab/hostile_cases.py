@@ -389,5 +389,11 @@ def devices_of_the_machine_stay_as_they_are(lab):
     script = ("for d in /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty; do"
               " chmod $(stat -c %a $d) $d 2>/dev/null && echo chmod $d; touch -r $d $d 2>/dev/null && echo touch $d;"
               " chown 0:0 $d 2>/dev/null && echo chown $d; done; echo text >/dev/null && head -c 1 /dev/zero | wc -c")
+    handed_in = ("exec /usr/bin/python3 -c 'import os\nfor fd in (0, 2):\n try: os.fchmod(fd, os.fstat(fd).st_mode & 0o7777)\n"
+                 " except OSError: continue\n print(\"fchmod\", fd)\nprint(os.read(0, 1), os.write(2, b\"text\"))'")
     for user in (ROOT, ALICE):
         equal(lab.shell(script, user).ok().out, b"1\n", str(user))
+        for name, answer_of_it in (("null", b"b''"), ("zero", b"b'\\x00'")):
+            with open(f"/dev/{name}", "r+b", buffering=0) as device:
+                process = lab.start([SANDBOX, "shell", "-c", handed_in], user, stdin=device, stdout=subprocess.PIPE, stderr=device)
+                equal((process.communicate(timeout=20)[0], process.returncode), (answer_of_it + b" 4\n", 0), f"{user}: {name}")
