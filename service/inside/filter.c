@@ -33,6 +33,9 @@
  * the hypervisor from any namespace. socketcall(2), the 32-bit x86 way, keeps the family in memory: ENOSYS;
  *   - no key management: the person's keyrings (keyrings(7)) are found by uid, which no namespace here
  * changes, and a key that the uid may link can be read. ENOSYS, as of a kernel without it;
+ *   - no leases and delegations: who owns a file may have them also where it is mounted read-only, and every
+ * other program that opens the file, or changes the directory, then waits for 45 s and longer. From root's
+ * jail that would be /etc/passwd;
  *   - TIOCSTI and TIOCLINUX type into a terminal or paste into a console;
  *   - every architecture whose programs the kernel runs has the same rules; a call of another one kills.
  *
@@ -61,6 +64,9 @@
 #define FLAG_OPEN_TREE_NAMESPACE 0x2u
 #define FLAG_FSMOUNT_NAMESPACE 0x2u
 #define FLAG_UNSHARE_EMPTY_MNTNS 0x00100000u
+
+/* F_SETDELEG of fcntl(2), Linux 6.19. */
+#define COMMAND_SETDELEG 1040u
 
 #ifndef TIOCLINUX
 #define TIOCLINUX 0x541C
@@ -140,6 +146,23 @@ static int add_ioctl_rule(scmp_filter_ctx context, unsigned request)
 {
 	return seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
 				SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request));
+}
+
+/* The kernel reads a command as 32 bits too; it has the same number on every architecture. */
+static int add_lease_rules(scmp_filter_ctx context)
+{
+	static const int calls[] = { SCMP_SYS(fcntl), SCMP_SYS(fcntl64) };
+	static const unsigned commands[] = { F_SETLEASE, COMMAND_SETDELEG };
+	int r;
+
+	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
+		for (size_t j = 0; j < ELEMENTSOF(commands); j++) {
+			r = seccomp_rule_add(context, SCMP_ACT_ERRNO(EACCES), calls[i], 1,
+					     SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, commands[j]));
+			if (r < 0)
+				return r;
+		}
+	return 0;
 }
 
 static bool family_is_held(int family)
@@ -246,6 +269,9 @@ static int load_named(bool forbid_namespaces)
 	if (r < 0)
 		return r;
 	r = add_ioctl_rule(context, TIOCLINUX);
+	if (r < 0)
+		return r;
+	r = add_lease_rules(context);
 	if (r < 0)
 		return r;
 	r = add_family_rules(context);

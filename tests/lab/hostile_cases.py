@@ -373,14 +373,14 @@ def homes_are_hidden_wherever_they_are_mounted(lab):
             result = lab.shell(f"cat /srv/second{user.home}/.ssh/id /srv/second/etc/shadow; ls /srv/second/home; echo tried", user)
             equal((result.status, result.out), (0, b"tried\n"), f"{user}: {result!r}")
             # a project is one all the same, and a home is none
-            project = f"/srv/second{lab.workspace(user)}"
+            project = f"/srv/second{lab.workspace(user, 'twice')}"
             equal(lab.shell(f"touch new && ls; cat /srv/second{user.home}/.ssh/id 2>&1 | grep -c SECRET; true", user, cwd=project).ok().out,
                   b"new\n0\n", str(user))
             lab.shell("echo ran", user, cwd=f"/srv/second{user.home}").refused(125, "home directory")
         finally:
             for path in ("/home", "/root", "/etc"):
                 subprocess.run(["/bin/umount", "-l", f"/srv/second{path}"], check=True)
-            subprocess.run(["/bin/rm", "-rf", f"{user.home}/.ssh", f"{lab.workspace(user)}/new"], check=True)
+            subprocess.run(["/bin/rm", "-rf", f"{user.home}/.ssh", f"{user.home}/twice"], check=True)
 
 
 @test(needs="bus")
@@ -397,3 +397,14 @@ def devices_of_the_machine_stay_as_they_are(lab):
             with open(f"/dev/{name}", "r+b", buffering=0) as device:
                 process = lab.start([SANDBOX, "shell", "-c", handed_in], user, stdin=device, stdout=subprocess.PIPE, stderr=device)
                 equal((process.communicate(timeout=20)[0], process.returncode), (answer_of_it + b" 4\n", 0), f"{user}: {name}")
+
+
+@test(needs="bus")
+def nobody_waits_for_an_agents_lease(lab):
+    """Who owns a file may have a lease on it where it can only be read: whoever opens it then waits for 45 s."""
+    script = ("import fcntl, os\nfor path in ('/etc/passwd', '/etc/claude-sandbox.conf', '/etc/claude-gitconfig'):\n"
+              " try: fcntl.fcntl(os.open(path, os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
+              " except OSError: continue\n print('lease', path)\nprint('tried')")
+    lab.configure("")
+    for user in (ROOT, ALICE):
+        equal(lab.shell("exec /usr/bin/python3 -c \"$0\"", user, arguments=(script,)).ok().out, b"tried\n", str(user))

@@ -169,6 +169,12 @@ CALL(ioctl_sti_high, syscall(SYS_ioctl, f->fd, 0x100000000UL | TIOCSTI, "x"))
 CALL(ioctl_linux, syscall(SYS_ioctl, f->fd, TIOCLINUX, "x"))
 CALL(ioctl_other, syscall(SYS_ioctl, f->fd, TIOCGWINSZ, NULL))
 
+/* The file is ours: the kernel would not say EACCES. */
+CALL(lease, syscall(SYS_fcntl, f->fd, F_SETLEASE, F_UNLCK))
+CALL(lease_high, syscall(SYS_fcntl, f->fd, 0x100000000UL | F_SETLEASE, F_UNLCK))
+CALL(delegation, syscall(SYS_fcntl, f->fd, 1040, 0))
+CALL(lease_looked_at, syscall(SYS_fcntl, f->fd, F_GETLEASE))
+
 CALL(unshare_user, syscall(SYS_unshare, CLONE_NEWUSER))
 
 static long clone_user(const Fixture *f)
@@ -257,6 +263,10 @@ static void directories_are_made_without_the_bits(void **state)
 
 static void typing_is_refused(void **state)
 {
+	assert_int_equal(outcome(*state, lease, false), EACCES);
+	assert_int_equal(outcome(*state, lease_high, false), EACCES);
+	assert_int_equal(outcome(*state, delegation, false), EACCES);
+	assert_int_equal(outcome(*state, lease_looked_at, false), 0);
 	assert_int_equal(outcome(*state, ioctl_sti, false), EPERM);
 	assert_int_equal(outcome(*state, ioctl_sti_high, false), EPERM);
 	assert_int_equal(outcome(*state, ioctl_linux, false), EPERM);
@@ -450,6 +460,8 @@ CALL(openat2_32, call_32(437, -1, 0, 0))
 CALL(keyctl_32, call_32(288, KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 0))
 CALL(uring_32, call_32(425, 4, 0, 0))
 CALL(ioctl_32_sti, call_32(54, f->fd, TIOCSTI, 0))
+CALL(lease_32, call_32(55, f->fd, F_SETLEASE, F_UNLCK))
+CALL(lease_32_64, call_32(221, f->fd, F_SETLEASE, F_UNLCK))
 CALL(getpid_32, call_32(20, 0, 0, 0))
 CALL(socket_32_vsock, call_32(359, AF_VSOCK, SOCK_STREAM, 0))
 CALL(socket_32_unix, call_32(359, AF_UNIX, SOCK_STREAM, 0))
@@ -492,6 +504,8 @@ static void other_architectures_are_filtered(void **state)
 	assert_int_equal(outcome(f, uring_32, false), ENOSYS);
 	assert_int_equal(outcome(f, keyctl_32, false), ENOSYS);
 	assert_int_equal(outcome(f, ioctl_32_sti, false), EPERM);
+	assert_int_equal(outcome(f, lease_32, false), EACCES);
+	assert_int_equal(outcome(f, lease_32_64, false), EACCES);
 	assert_int_equal(outcome(f, socket_32_vsock, false), EAFNOSUPPORT);
 	assert_int_equal(outcome(f, socketcall_32, false), ENOSYS);
 	assert_int_equal(outcome(f, socket_32_unix, false), 0);
