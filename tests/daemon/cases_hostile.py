@@ -100,6 +100,30 @@ def flood(machine, watch):
 
 
 @case
+def flood_of_denials(machine, watch):
+    """Each row becomes a signal: of a session's flood few do, all escaped, to those who may see it; nobody else waits."""
+    with Caller(USER) as user, Caller(0) as root:
+        hears, strange = Watch(watch, USER), Watch(watch, OTHER)
+        start = time.monotonic()
+        session, path, _ = user.launch(b"denied-flood")
+        hears.expect("denied tcp 10.0.0.2 22 \\x1b[31m (1) 3")
+        for _ in range(20):
+            begin = time.monotonic()
+            root.manager("ListSessions")
+            assert time.monotonic() - begin < 1
+        user.manager("StopSession", "sa{sv}", session, {"grace": 0})
+        nothing_left(user)
+        hears.expect("SessionRemoved")
+        seconds = time.monotonic() - start
+        lines = hears.close()
+        signals = [line for line in lines if line.startswith("Denied ")]
+        assert 0 < len(signals) <= 256 * (seconds + 1), f"{len(signals)} in {seconds} s"
+        assert all(line.split(" ")[1] == path for line in signals), signals[:3]
+        assert all(line.endswith(" 3") for line in lines if line.startswith("denied ")), "a row without a number is dropped"
+        assert not any("Denied" in line for line in strange.close())
+
+
+@case
 def what_a_session_leaves_running(machine, watch):
     """With a control group, a process that outlives its session is killed."""
     with Caller(USER) as user:

@@ -285,6 +285,24 @@ static void send_denied(StandIn *s)
 	}
 }
 
+/* As fast as they are taken; of each 32 rows one says no number. Then the last, which all may see in time. */
+static void flood_denied(StandIn *s)
+{
+	LinkMessage m = LINK_MESSAGE_INIT;
+	LinkRow rows[32] = { 0 };
+
+	m.kind = LINK_DENIED;
+	m.table = LINK_TABLE_DENIED;
+	m.rows = rows;
+	m.total = m.n_rows = ELEMENTSOF(rows);
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+		rows[i] = (LinkRow){ .columns = { (char *)"5", (char *)"tcp", (char *)"10.0.0.2",
+						  (char *)"22", (char *)"\x1b[31m (1)", (char *)"range",
+						  (char *)(i == 7 ? "-1" : "3") } };
+	for (unsigned i = 0; i < 150; i++)
+		send_message(s, &m);
+}
+
 /* Keep what was said, and say that something is new, so that the facts are asked for. */
 static void on_reach(StandIn *s, const LinkMessage *m)
 {
@@ -395,6 +413,8 @@ static void act(StandIn *s)
 		send_denied(s);
 		finish(s, 0);
 	}
+	if (acts(s, "denied-flood"))
+		flood_denied(s);
 	if (acts(s, "exit"))
 		finish(s, 7 << 8);
 	if (acts(s, "shut")) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Subscribes, says "ready", and prints each signal of the service as one line, until its standard input ends.
  */
+#include <inttypes.h>
 #include <poll.h>
 
 #include "dbus/names.h"
@@ -19,6 +20,15 @@ static int on_signal(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	if (streq(member, CS_SIGNAL_STATE_CHANGED))
 		(void)sd_bus_message_read(m, "i", &status);
 	printf("%s %s %s %d\n", member, path, first ?: "", status);
+	if (streq(member, CS_SIGNAL_DENIED)) {
+		const char *protocol = "", *address = "", *program = "", *reason = "";
+		uint64_t usec = 0, count = 0;
+		uint16_t port = 0;
+
+		(void)sd_bus_message_read(m, "(tssqsst)", &usec, &protocol, &address, &port, &program,
+					  &reason, &count);
+		printf("denied %s %s %u %s %" PRIu64 "\n", protocol, address, port, program, count);
+	}
 	if (streq(member, "PropertiesChanged")) {
 		const char *name;
 

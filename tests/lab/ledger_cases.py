@@ -245,6 +245,32 @@ def flood_keeps_nothing_waiting(lab):
     equal(arrived(lab, "flood"), [])
 
 
+def holders_of_the_device():
+    """Processes that have a descriptor of deny0 (tun(4): fdinfo)."""
+    found = set()
+    for pid in processes():
+        try:
+            for number in os.listdir(f"/proc/{pid}/fdinfo"):
+                with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii", errors="replace") as f:
+                    if re.search(r"^iff:\s+deny0$", f.read(), re.MULTILINE):
+                        found.add(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+@test(60, needs="bus")
+def session_alone_has_the_device(lab):
+    """Neither pasta nor git, bwrap or anything in the jail; and the agent cannot open or change it."""
+    for user in BOTH:
+        with Held(lab, user):
+            equal(holders_of_the_device(), set(session_pids(user)), str(user))
+        for words in ("link set deny0 down", "link del deny0", "route add 10.9.9.9/32 dev jail0", "addr add 10.1.1.1/32 dev deny0"):
+            result = lab.shell(f"ip {words}", user)
+            holds(result.status != 0, f"{user}: {words}")
+        holds(lab.shell("python3 -c 'import fcntl; open(\"/dev/net/tun\", \"r+\")'", user).status != 0, str(user))
+
+
 @test(60, needs="bus")
 def hostile_names_are_bounded_and_escaped(lab):
     for name in (b"\x1b[31mred\x07", b"\xff\xfe\n\t", b"a (1)\" ,\\", b"", b"0123456789abcdef0123456789"):
