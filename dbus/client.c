@@ -60,16 +60,32 @@ static int call_manager(sd_bus *bus, const char *member, const char *id, bool in
 	return sd_bus_error_set_errno(reterr, r);
 }
 
-int client_list_sessions(sd_bus *bus, ClientSessions *ret, sd_bus_error *reterr)
+static int list_sessions(sd_bus *bus, const char *member, bool interactive, ClientSessions *ret,
+			 sd_bus_error *reterr)
 {
 	_cleanup_message_ sd_bus_message *reply = NULL;
 	int r;
 
-	r = call_manager(bus, CS_MEMBER_LIST_SESSIONS, NULL, false, &reply, reterr);
+	r = call_manager(bus, member, NULL, interactive, &reply, reterr);
 	if (r < 0)
 		return r;
 	r = client_read_sessions(reply, ret);
 	return r < 0 ? sd_bus_error_set_errno(reterr, r) : 0;
+}
+
+int client_list_sessions(sd_bus *bus, ClientSessions *ret, sd_bus_error *reterr)
+{
+	return list_sessions(bus, CS_MEMBER_LIST_SESSIONS, false, ret, reterr);
+}
+
+int client_list_all_sessions(sd_bus *bus, bool interactive, ClientSessions *ret, sd_bus_error *reterr)
+{
+	return list_sessions(bus, CS_MEMBER_LIST_ALL_SESSIONS, interactive, ret, reterr);
+}
+
+bool client_needs_password(const sd_bus_error *e)
+{
+	return sd_bus_error_has_name(e, SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED);
 }
 
 static int call_for_table(sd_bus *bus, const char *member, ClientTable *ret, sd_bus_error *reterr)

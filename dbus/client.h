@@ -65,6 +65,8 @@ int client_read_row(sd_bus_message *m, const char *row, ClientTable *ret);
  * Return: 0, or a negative errno with *reterr set to the service's own error where it sent one.
  */
 int client_list_sessions(sd_bus *bus, ClientSessions *ret, sd_bus_error *reterr);
+/* Everybody's, with leave of polkit; this connection then sees them for five minutes. */
+int client_list_all_sessions(sd_bus *bus, bool interactive, ClientSessions *ret, sd_bus_error *reterr);
 int client_list_allow_ip(sd_bus *bus, ClientTable *ret /* address, comment, origin */, sd_bus_error *reterr);
 int client_get_policy(sd_bus *bus, ClientTable *ret /* setting, value, origin */, sd_bus_error *reterr);
 int client_stop_session(sd_bus *bus, const char *id, bool interactive, sd_bus_error *reterr);
@@ -72,6 +74,9 @@ int client_stop_session(sd_bus *bus, const char *id, bool interactive, sd_bus_er
 int client_get_property(sd_bus *bus, const char *property, char **ret, sd_bus_error *reterr);
 /* Property Jailed of the session at path. Return: 1, 0, or a negative errno with *reterr. */
 int client_get_jailed(sd_bus *bus, const char *path, sd_bus_error *reterr);
+
+/* Was the call refused because it did not allow to ask for a password, which would have helped? */
+bool client_needs_password(const sd_bus_error *e);
 
 /*
  * Is text the beginning of an id, 1 to CS_ID_LENGTH characters of [a-z2-7]? (The form of ids: dbus/names.h.)

@@ -22,6 +22,7 @@
 #define CS_MEMBER_ADD_ALLOW_IP "AddAllowIp"
 #define CS_MEMBER_REMOVE_ALLOW_IP "RemoveAllowIp"
 #define CS_MEMBER_LIST_SESSIONS "ListSessions"
+#define CS_MEMBER_LIST_ALL_SESSIONS "ListAllSessions"
 #define CS_MEMBER_SUBSCRIBE "Subscribe"
 #define CS_MEMBER_UNSUBSCRIBE "Unsubscribe"
 #define CS_MEMBER_STOP_SESSION "StopSession"

@@ -33,8 +33,7 @@ int launch_call_send(sd_bus *bus, const LaunchCall *call, sd_bus_message_handler
 	r = sd_bus_message_new_method_call(bus, &m, CS_BUS_NAME, CS_MANAGER_PATH, CS_MANAGER_INTERFACE,
 					   CS_MEMBER_LAUNCH);
 	if (r >= 0)
-		r = sd_bus_message_set_allow_interactive_authorization(m,
-								       call->streams->use != TERMINAL_NONE);
+		r = sd_bus_message_set_allow_interactive_authorization(m, call->interactive);
 	if (r >= 0)
 		r = sd_bus_message_append(m, "s", call->agent);
 	if (r >= 0)

@@ -13,8 +13,9 @@ typedef struct LaunchCall {
 	char *const *arguments;   /* without the program's name */
 	char *const *environment; /* the caller's whole one */
 	const Streams *streams;
-	bool background; /* the terminal is another job's at the moment */
-	int slave_fd;    /* stands for every terminal among the streams; FD_NONE without one */
+	bool interactive; /* somebody may be asked for a password */
+	bool background;  /* the terminal is another job's at the moment */
+	int slave_fd;     /* stands for every terminal among the streams; FD_NONE without one */
 } LaunchCall;
 
 /*

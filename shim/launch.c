@@ -17,6 +17,7 @@
 #include "shim/proxy.h"
 #include "shim/signals.h"
 #include "shim/terminal.h"
+#include "shim/text-agent.h"
 
 /*
  *   CALLING   Launch is under way: the terminal is untouched, a signal ends us, and with us the call (the
@@ -37,18 +38,21 @@ typedef enum LaunchPhase {
 typedef struct Launch {
 	LaunchPhase phase;
 	const char *agent;
+	char *const *arguments, *const *environment;
 	Streams streams;
 	Terminal terminal;
 	int slave_fd, signal_fd, lifeline_fd;
 	sd_event *event;
 	sd_bus *bus;
-	sd_event_source *signals, *lifeline, *grace;
-	uint64_t early;  /* SIGNAL_BIT()s of what came before the agent was known to run */
-	int early_end;   /* the first of them that would end us; 0 for none */
-	Proxy *proxy;    /* NULL without a terminal */
-	bool background; /* as Launch was told */
-	bool lost;       /* the session ended without a word */
-	char *why;       /* the session itself ended the agent: said once the terminal is given back */
+	sd_event_source *signals, *lifeline, *grace, *asking;
+	TextAgent text_agent; /* while somebody may be typing a password */
+	bool interactive;     /* so Launch was told */
+	uint64_t early;       /* SIGNAL_BIT()s of what came before the agent was known to run */
+	int early_end;        /* the first of them that would end us; 0 for none */
+	Proxy *proxy;         /* NULL without a terminal */
+	bool background;      /* as Launch was told */
+	bool lost;            /* the session ended without a word */
+	char *why;            /* the session itself ended the agent: said once the terminal is given back */
 	LaunchEnd end;
 } Launch;
 
@@ -60,12 +64,19 @@ typedef struct Launch {
 #define SIGNAL_BIT(number, key) (1ULL << ((number) + ((key) ? KEY_BITS : 0)))
 #define SIGNAL_GRACE_USEC (100 * USEC_PER_MSEC)
 
-#define LAUNCH_INIT                           \
-	((Launch){ .terminal = TERMINAL_INIT, \
-		   .slave_fd = FD_NONE,       \
-		   .signal_fd = FD_NONE,      \
-		   .lifeline_fd = FD_NONE,    \
+#define LAUNCH_INIT                               \
+	((Launch){ .terminal = TERMINAL_INIT,     \
+		   .slave_fd = FD_NONE,           \
+		   .signal_fd = FD_NONE,          \
+		   .lifeline_fd = FD_NONE,        \
+		   .text_agent = TEXT_AGENT_INIT, \
 		   .end = { .status = CS_EXIT_REFUSED } })
+
+static void asking_end(Launch *launch)
+{
+	launch->asking = sd_event_source_disable_unref(launch->asking);
+	text_agent_stop(&launch->text_agent);
+}
 
 static void bus_leave(Launch *launch)
 {
@@ -80,6 +91,7 @@ static void launch_done(Launch *launch)
 		proxy_finish(launch->proxy);
 	launch->proxy = proxy_free(launch->proxy);
 	bus_leave(launch);
+	asking_end(launch);
 	sd_event_source_disable_unref(launch->signals);
 	sd_event_source_disable_unref(launch->lifeline);
 	sd_event_source_disable_unref(launch->grace);
@@ -368,12 +380,71 @@ static int on_signal(sd_event_source *source, int fd, uint32_t revents, void *us
 	return 0;
 }
 
+static int on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *reterr);
+
+static int send_call(Launch *launch)
+{
+	const LaunchCall what = { .agent = launch->agent,
+				  .arguments = launch->arguments,
+				  .environment = launch->environment,
+				  .streams = &launch->streams,
+				  .interactive = launch->interactive,
+				  .background = launch->background,
+				  .slave_fd = launch->slave_fd };
+
+	return launch_call_send(launch->bus, &what, on_reply, launch);
+}
+
+static void ask_again(Launch *launch)
+{
+	int r = send_call(launch);
+
+	if (r < 0)
+		finish_refused(launch, CS_EXIT_REFUSED,
+			       "the launch cannot be asked for once more; try again");
+}
+
+static int on_text_agent(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	Launch *launch = userdata;
+
+	launch->asking = sd_event_source_disable_unref(launch->asking);
+	ask_again(launch);
+	return 0;
+}
+
+/*
+ * A password would help, and a person is at the terminal. Only now is there an agent that asks for it, so
+ * that launches that ask for nothing do not pay for one; the call is made once more, and allows it. Without
+ * that agent too: that of a desktop may be there.
+ */
+static void ask_with_password(Launch *launch)
+{
+	launch->interactive = true;
+	if (text_agent_start(&launch->text_agent) < 0 ||
+	    sd_event_add_io(launch->event, &launch->asking, launch->text_agent.ready_fd, EPOLLIN,
+			    on_text_agent, launch) < 0)
+		ask_again(launch);
+}
+
 static int on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
 {
 	const sd_bus_error *error = sd_bus_message_get_error(reply);
 	Launch *launch = userdata;
 	int r;
 
+	if (error && client_needs_password(error) && !launch->interactive &&
+	    launch->terminal.use != TERMINAL_NONE) {
+		ask_with_password(launch);
+		return 0;
+	}
+	asking_end(launch);
+	/* The key that ends us ended the agent too that would have asked: the refusal is only what came of
+	 * it. */
+	if (error && launch->interactive && launch->early_end) {
+		finish_by(launch, launch->early_end);
+		return 0;
+	}
 	if (error) {
 		_cleanup_free_ char *sentence = client_sentence(sd_bus_error_get_errno(error), error);
 		bool missing = sd_bus_error_has_name(error, CS_ERROR_AGENT_MISSING);
@@ -421,22 +492,18 @@ static int open_terminal(Launch *launch)
 
 static int call(Launch *launch, char *const *arguments, char *const *environment, sd_bus_error *reterr)
 {
-	launch->background =
-		launch->terminal.use != TERMINAL_NONE && !terminal_is_foreground(&launch->terminal);
-	const LaunchCall what = { .agent = launch->agent,
-				  .arguments = arguments,
-				  .environment = environment,
-				  .streams = &launch->streams,
-				  .background = launch->background,
-				  .slave_fd = launch->slave_fd };
 	int r;
 
+	launch->arguments = arguments;
+	launch->environment = environment;
+	launch->background =
+		launch->terminal.use != TERMINAL_NONE && !terminal_is_foreground(&launch->terminal);
 	r = client_open(&launch->bus, reterr);
 	if (r >= 0)
 		r = sd_bus_attach_event(launch->bus, launch->event, SD_EVENT_PRIORITY_NORMAL - 2);
 	/* A bus that goes away while we wait answers the call with an error of its own. */
 	if (r >= 0)
-		r = launch_call_send(launch->bus, &what, on_reply, launch);
+		r = send_call(launch);
 	return r < 0 ? r : 0;
 }
 

@@ -15,6 +15,7 @@ int main(int argc, char **argv)
 		.environment = environ,
 		.read_link = sandbox_read_link,
 		.open = client_open,
+		.agent = text_agent_start,
 		.handoff = handoff_exec,
 	};
 	_cleanup_free_ char *directory = getcwd(NULL, 0);

@@ -11,6 +11,7 @@
 
 #include "dbus/base.h"
 #include "shim/print.h"
+#include "shim/text-agent.h"
 
 typedef struct SandboxContext {
 	FILE *out, *err;
@@ -23,6 +24,8 @@ typedef struct SandboxContext {
 	int (*read_link)(const char *path, char **ret);
 	/* client_open() */
 	int (*open)(sd_bus **ret, sd_bus_error *reterr);
+	/* text_agent_start() */
+	int (*agent)(TextAgent *agent);
 	/* handoff_exec(): returns only with a negative errno */
 	int (*handoff)(const char *agent, char *const *arguments, char *const *environment);
 } SandboxContext;

@@ -7,6 +7,7 @@
 	"current directory.\n"
 
 static const char *const follow_options[] = { "-f", "--follow", NULL };
+static const char *const sessions_options[] = { "--all", NULL };
 static const char *const install_options[] = { "--list", "--remove", NULL };
 
 static const SandboxVerb verbs[] = {
@@ -22,9 +23,11 @@ static const SandboxVerb verbs[] = {
 	},
 	{
 		.name = "sessions",
-		.synopsis = "[--json]",
+		.synopsis = "[--json] [--all]",
 		.summary = "list the sessions that you may see",
-		.details = "Your own sessions; everybody's for root.\n",
+		.details = "Your own sessions; everybody's for root. With --all everybody's, for which an\n"
+			   "administrator's password is asked.\n",
+		.options = sessions_options,
 		.has_json = true,
 		.run = verb_sessions,
 	},

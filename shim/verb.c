@@ -80,6 +80,37 @@ static int choose_session(const SandboxContext *context, const ClientSessions *s
 	return 0;
 }
 
+int verb_list_all(const SandboxContext *context, sd_bus *bus, ClientSessions *ret, sd_bus_error *reterr)
+{
+	TextAgent agent = TEXT_AGENT_INIT;
+	int r;
+
+	r = client_list_all_sessions(bus, false, ret, reterr);
+	if (r >= 0 || !context->interactive || !client_needs_password(reterr))
+		return r;
+	sd_bus_error_free(reterr);
+	if (context->agent(&agent) >= 0)
+		text_agent_wait(&agent);
+	r = client_list_all_sessions(bus, true, ret, reterr);
+	text_agent_stop(&agent);
+	return r;
+}
+
+/* A whole id: of one's own, or one for which somebody types a password where a person is there to do it. */
+static int look_for(const SandboxContext *context, sd_bus *bus, const char *id, sd_bus_error *reterr)
+{
+	_cleanup_(client_sessions_done) ClientSessions own = { 0 }, all = { 0 };
+	const char *found;
+	int r;
+
+	if (!context->interactive)
+		return 0;
+	r = client_list_sessions(bus, &own, reterr);
+	if (r < 0 || client_find_session(&own, id, &found) >= 0)
+		return r;
+	return verb_list_all(context, bus, &all, reterr);
+}
+
 static int find_among(const SandboxContext *context, const ClientSessions *sessions, const char *prefix,
 		      const char **ret)
 {
@@ -115,7 +146,9 @@ int verb_find_session(const SandboxContext *context, const char *id, sd_bus **re
 		return verb_refuse(context, CS_EXIT_USAGE,
 				   "'%s' is no session's id; 'claude-sandbox sessions' lists them", id);
 	r = context->open(&bus, &error);
-	if (r >= 0 && (!id || strlen(id) < CS_ID_LENGTH)) {
+	if (r >= 0 && id && strlen(id) == CS_ID_LENGTH) {
+		r = look_for(context, bus, id, &error);
+	} else if (r >= 0) {
 		r = client_list_sessions(bus, &sessions, &error);
 		if (r >= 0) {
 			r = find_among(context, &sessions, id, &id);

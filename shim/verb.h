@@ -26,10 +26,16 @@ int verb_show_table(const SandboxCall *call, const SandboxContext *context, cons
 		    const char *empty);
 
 /*
+ * Everybody's sessions; where that takes a password and a person is there, it is asked for. Return: as
+ * client_list_all_sessions().
+ */
+int verb_list_all(const SandboxContext *context, sd_bus *bus, ClientSessions *ret, sd_bus_error *reterr);
+
+/*
  * Connect, and find the session that is meant: by its id or its beginning, or, for NULL, the only one that
- * the caller may see, or the only one whose workspace the current directory lies in. A whole id is not looked
- * for: it may name a session that only an administrator may see. Return: 0 with *ret_bus and *ret_id, both
- * set only then; else an exit status, and the sentence is said.
+ * the caller may see, or the only one whose workspace the current directory lies in. A whole id that
+ * is not among them may name a session that only an administrator may see: a person is asked for a password.
+ * Return: 0 with *ret_bus and *ret_id, both set only then; else an exit status, and the sentence is said.
  */
 int verb_find_session(const SandboxContext *context, const char *id, sd_bus **ret_bus, char **ret_id);
 

@@ -111,7 +111,8 @@ int verb_sessions(const SandboxCall *call, const SandboxContext *context)
 
 	r = context->open(&bus, &error);
 	if (r >= 0)
-		r = client_list_sessions(bus, &sessions, &error);
+		r = call->option ? verb_list_all(context, bus, &sessions, &error)
+				 : client_list_sessions(bus, &sessions, &error);
 	if (r < 0)
 		return verb_complain(context, r, &error);
 	if (session_rows_make(bus, &sessions, context->now_usec, &rows) < 0)

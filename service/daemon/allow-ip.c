@@ -207,7 +207,7 @@ static void on_decided(void *userdata, int result, const char *reason)
 	audit_refused(call->manager->audit, call->client->uid,
 		      call->kind == ALLOW_REMOVE ? CS_MEMBER_REMOVE_ALLOW_IP : CS_MEMBER_ADD_ALLOW_IP,
 		      CS_ERROR_NOT_AUTHORIZED, NULL, NULL);
-	allow_call_refuse(call, CS_ERROR_NOT_AUTHORIZED, reason);
+	allow_call_refuse(call, auth_error_name(result), reason);
 }
 
 static int edit_ask(AllowCall *call, sd_bus_message *m, const char *action)

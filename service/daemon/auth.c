@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/daemon/auth.h"
 
+#include <assert.h>
+
 #include "dbus/names.h"
-#include "dbus/wire.h"
+#include "service/daemon/polkit.h"
+#include "service/link/pack.h"
 
-#define POLKIT_NAME "org.freedesktop.PolicyKit1"
-#define POLKIT_PATH "/org/freedesktop/PolicyKit1/Authority"
-#define POLKIT_INTERFACE "org.freedesktop.PolicyKit1.Authority"
-#define POLKIT_INTERACTIVE 1u /* CheckAuthorizationFlags.AllowUserInteraction */
-
-/* For a person who types a password, and for nobody at all. */
-#define DIALOG_USEC (5 * 60 * USEC_PER_SEC)
-#define SILENT_USEC (25 * USEC_PER_SEC)
+#define ACTIONS_MAX 2u
 
 static const AuthEntry entries[] = {
 	{ CS_MANAGER_INTERFACE, CS_MEMBER_LAUNCH, AUTH_ACTION, CS_ACTION_LAUNCH },
@@ -22,6 +18,7 @@ static const AuthEntry entries[] = {
 	{ CS_MANAGER_INTERFACE, CS_MEMBER_REMOVE_ALLOW_IP, AUTH_ACTION, CS_ACTION_EDIT_ALLOW_IP },
 	{ CS_MANAGER_INTERFACE, CS_MEMBER_LIST_SESSIONS, AUTH_OPEN, NULL },
 	{ CS_MANAGER_INTERFACE, CS_MEMBER_LIST_EVENTS, AUTH_OPEN, NULL },
+	{ CS_MANAGER_INTERFACE, CS_MEMBER_LIST_ALL_SESSIONS, AUTH_ACTION, CS_ACTION_MANAGE_SESSIONS },
 	{ CS_MANAGER_INTERFACE, CS_MEMBER_SUBSCRIBE, AUTH_OPEN, NULL },
 	{ CS_MANAGER_INTERFACE, CS_MEMBER_UNSUBSCRIBE, AUTH_OPEN, NULL },
 	{ CS_MANAGER_INTERFACE, CS_MEMBER_STOP_SESSION, AUTH_OWNER, CS_ACTION_MANAGE_SESSIONS },
@@ -37,11 +34,23 @@ static const AuthEntry entries[] = {
 	{ CS_SESSION_INTERFACE, CS_MEMBER_STOP, AUTH_OWNER, CS_ACTION_MANAGE_SESSIONS },
 };
 
+/*
+ * What a call needs is asked about one action after the other, without a dialog: a no ends it, whoever would
+ * have typed a password. Only then comes the one dialog, about the last action that takes a password.
+ */
 struct AuthQuery {
 	Auth *auth;
-	const char *action;
+	char *subject;
+	const char *actions[ACTIONS_MAX];
+	char *message;
+	char **details;
+	bool interactive;     /* the call allows a dialog */
+	bool quiet;           /* none is shown all the same */
+	size_t current;       /* what is being asked about */
+	const char *password; /* the last action that takes one, or NULL */
+	bool dialog;          /* the question that is under way may show one */
+
 	char *cancellation;
-	bool interactive;
 	sd_bus_slot *slot;
 	AuthFunction function;
 	void *userdata;
@@ -69,22 +78,6 @@ const AuthEntry *auth_find(const char *interface, const char *member)
 	return &denied;
 }
 
-bool auth_error_is_absence(const char *name)
-{
-	static const char *const names[] = {
-		"org.freedesktop.DBus.Error.ServiceUnknown",
-		"org.freedesktop.DBus.Error.NameHasNoOwner",
-		"org.freedesktop.DBus.Error.Spawn.ServiceNotFound",
-		"org.freedesktop.systemd1.NoSuchUnit",
-		"org.freedesktop.systemd1.Masked",
-	};
-
-	for (size_t i = 0; name && i < ELEMENTSOF(names); i++)
-		if (streq(names[i], name))
-			return true;
-	return false;
-}
-
 static void query_free(AuthQuery *query)
 {
 	for (AuthQuery **q = &query->auth->queries; *q; q = &(*q)->next)
@@ -94,6 +87,9 @@ static void query_free(AuthQuery *query)
 		}
 	sd_bus_slot_unref(query->slot);
 	free(query->cancellation);
+	free(query->subject);
+	free(query->message);
+	strings_free(query->details);
 	free(query);
 }
 
@@ -123,8 +119,7 @@ AuthQuery *auth_query_cancel(AuthQuery *query)
 {
 	if (!query)
 		return NULL;
-	(void)sd_bus_call_method_async(query->auth->bus, NULL, POLKIT_NAME, POLKIT_PATH, POLKIT_INTERFACE,
-				       "CancelCheckAuthorization", NULL, NULL, "s", query->cancellation);
+	polkit_cancel(query->auth->bus, query->cancellation);
 	query_free(query);
 	return NULL;
 }
@@ -135,103 +130,162 @@ static bool absent_default(const char *action)
 	return streq(action, CS_ACTION_LAUNCH);
 }
 
-static int decide_error(const AuthQuery *query, const sd_bus_error *error, char **ret_reason)
+const char *auth_error_name(int result)
 {
-	if (auth_error_is_absence(error->name)) {
-		if (absent_default(query->action))
-			return 0;
-		return refuse(ret_reason, -EACCES,
-			      "polkit is not on this machine, so only root may do this (%s).", query->action);
-	}
-	if (sd_bus_error_has_name(error, SD_BUS_ERROR_NO_REPLY) ||
-	    sd_bus_error_has_name(error, SD_BUS_ERROR_TIMEOUT))
-		return refuse(ret_reason, -EACCES, "polkit does not answer, so this is refused (%s).",
-			      query->action);
-	return refuse(ret_reason, -EACCES, "polkit could not be asked, so this is refused (%s): %s",
-		      query->action, error->message && error->message[0] ? error->message : error->name);
+	return result == -ENOKEY ? SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED : CS_ERROR_NOT_AUTHORIZED;
 }
 
-static int decide(const AuthQuery *query, sd_bus_message *reply, char **ret_reason)
+static int refuse_password(const AuthQuery *query, const char *action, char **ret_reason)
 {
-	const sd_bus_error *error = sd_bus_message_get_error(reply);
-	int authorized, challenge, r;
-
-	if (error)
-		return decide_error(query, error, ret_reason);
-	r = sd_bus_message_enter_container(reply, 'r', "bba{ss}");
-	if (r >= 0)
-		r = sd_bus_message_read(reply, "bb", &authorized, &challenge);
-	if (r < 0)
-		return refuse(ret_reason, -EACCES, "polkit's answer cannot be read, so this is refused (%s).",
-			      query->action);
-	if (authorized)
-		return 0;
-	if (challenge && !query->interactive)
+	if (!query->interactive)
 		return refuse(
-			ret_reason, -EACCES,
+			ret_reason, -ENOKEY,
 			"This needs an administrator's password (%s), and the call did not allow to ask for "
 			"it; call interactively, or as root.",
-			query->action);
-	if (challenge)
-		return refuse(
-			ret_reason, -EACCES,
-			"This needs an administrator's password (%s), and there was nobody to ask; run an "
-			"authentication agent (pkttyagent), or call as root.",
-			query->action);
-	return refuse(ret_reason, -EACCES, "polkit does not allow this (%s); an administrator can.",
-		      query->action);
+			action);
+	return refuse(ret_reason, -EACCES,
+		      "This needs an administrator's password (%s), and there was nobody to ask; run an "
+		      "authentication agent (pkttyagent), or call as root.",
+		      action);
+}
+
+/* Return: 0 for yes; -EACCES with *ret_reason; -ENOKEY when it takes a password. */
+static int decide(const char *action, PolkitAnswer answer, const char *error, char **ret_reason)
+{
+	switch (answer) {
+	case POLKIT_YES:
+		return 0;
+	case POLKIT_PASSWORD:
+		return -ENOKEY;
+	case POLKIT_NO:
+		return refuse(ret_reason, -EACCES, "polkit does not allow this (%s); an administrator can.",
+			      action);
+	case POLKIT_DISMISSED:
+		return refuse(ret_reason, -EACCES,
+			      "Whoever was asked for a password (%s) dismissed the question; try again.",
+			      action);
+	case POLKIT_ABSENT:
+		if (absent_default(action))
+			return 0;
+		return refuse(ret_reason, -EACCES,
+			      "polkit is not on this machine, so only root may do this (%s).", action);
+	case POLKIT_SILENT:
+		return refuse(ret_reason, -EACCES, "polkit does not answer, so this is refused (%s).",
+			      action);
+	case POLKIT_BROKEN:
+		break;
+	}
+	return error ? refuse(ret_reason, -EACCES, "polkit could not be asked, so this is refused (%s): %s",
+			      action, error)
+		     : refuse(ret_reason, -EACCES, "polkit's answer cannot be read, so this is refused (%s).",
+			      action);
+}
+
+static void query_end(AuthQuery *query, int result, const char *reason)
+{
+	AuthFunction function = query->function;
+	void *userdata = query->userdata;
+
+	query_free(query);
+	function(userdata, result, reason ? reason : "This is refused.");
+}
+
+static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *reterr);
+
+static int query_send(AuthQuery *query, const char *action)
+{
+	Auth *auth = query->auth;
+	const PolkitQuestion question = {
+		.subject = query->subject,
+		.action = action,
+		.message = query->message,
+		.details = (const char *const *)query->details,
+		.interactive = query->dialog,
+	};
+	PolkitQuestion asked = question;
+	char *cancellation;
+
+	if (asprintf(&cancellation, "claude-sandboxd-%llu", (unsigned long long)++auth->last) < 0)
+		return -ENOMEM;
+	free(query->cancellation);
+	query->cancellation = cancellation;
+	query->slot = sd_bus_slot_unref(query->slot);
+	asked.cancellation = cancellation;
+	return polkit_ask(auth->bus, &asked, on_answer, query, &query->slot);
+}
+
+/* Every action has been asked about. Return: 0 when a dialog is under way; 1 for yes; or as decide(). */
+static int query_finish(AuthQuery *query, char **ret_reason)
+{
+	if (!query->password)
+		return 1;
+	if (!query->interactive || query->quiet)
+		return refuse_password(query, query->password, ret_reason);
+	query->dialog = true;
+	return query_send(query, query->password);
+}
+
+static int query_step(AuthQuery *query, sd_bus_message *reply, char **ret_reason)
+{
+	const char *error, *action = query->dialog ? query->password : query->actions[query->current];
+	PolkitAnswer answer = polkit_answer(reply, &error);
+	int r;
+
+	r = decide(action, answer, error, ret_reason);
+	/* A dialog that waits longer than we do must not stay on somebody's screen. */
+	if (answer == POLKIT_SILENT)
+		polkit_cancel(query->auth->bus, query->cancellation);
+	if (query->dialog)
+		return r == -ENOKEY ? refuse_password(query, action, ret_reason) : r < 0 ? r : 1;
+	if (r == -ENOKEY)
+		query->password = action;
+	else if (r < 0)
+		return r;
+	query->current++;
+	if (query->current < ACTIONS_MAX && query->actions[query->current])
+		return query_send(query, query->actions[query->current]);
+	return query_finish(query, ret_reason);
 }
 
 static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
 {
 	AuthQuery *query = userdata;
-	AuthFunction function = query->function;
-	void *function_userdata = query->userdata;
 	_cleanup_free_ char *reason = NULL;
 	int r;
 
-	r = decide(query, reply, &reason);
-	/* A dialog that waits longer than we do must not stay on somebody's screen. */
-	if (sd_bus_message_is_method_error(reply, SD_BUS_ERROR_NO_REPLY) ||
-	    sd_bus_message_is_method_error(reply, SD_BUS_ERROR_TIMEOUT))
-		auth_query_cancel(query);
-	else
-		query_free(query);
-	function(function_userdata, r < 0 ? -EACCES : 0, reason ? reason : "This is refused.");
+	r = query_step(query, reply, &reason);
+	if (r > 0)
+		query_end(query, 0, NULL);
+	else if (r < 0)
+		query_end(query, r == -ENOKEY ? r : -EACCES, reason);
 	return 0;
 }
 
-static int build_call(Auth *auth, const AuthQuery *query, const Client *client, const char *details,
-		      sd_bus_message **ret)
+static int query_fill(AuthQuery *query, const Client *client, const AuthQuestion *question)
 {
-	_cleanup_message_ sd_bus_message *m = NULL;
-	int r;
+	size_t n = 0;
 
-	r = sd_bus_message_new_method_call(auth->bus, &m, POLKIT_NAME, POLKIT_PATH, POLKIT_INTERFACE,
-					   "CheckAuthorization");
-	if (r < 0)
-		return r;
-	r = sd_bus_message_append(m, "(sa{sv})s", "system-bus-name", 1, "name", "s", client->name,
-				  query->action);
-	if (r < 0)
-		return r;
-	if (details)
-		r = sd_bus_message_append(m, "a{ss}", 1, "polkit.message", details);
-	else
-		r = sd_bus_message_append(m, "a{ss}", 0);
-	if (r < 0)
-		return r;
-	r = sd_bus_message_append(m, "us", query->interactive ? POLKIT_INTERACTIVE : 0, query->cancellation);
-	if (r < 0)
-		return r;
-	*ret = TAKE_PTR(m);
+	for (size_t i = 0; i < ACTIONS_MAX && i < ELEMENTSOF(question->actions) && question->actions[i]; i++)
+		query->actions[n++] = question->actions[i];
+	assert(n > 0);
+	query->quiet = question->quiet;
+	query->subject = strdup(client->name);
+	if (!query->subject)
+		return -ENOMEM;
+	if (question->message) {
+		query->message = strdup(question->message);
+		if (!query->message)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; question->details && question->details[i]; i++)
+		if (strings_append(&query->details, question->details[i]) < 0)
+			return -ENOMEM;
 	return 0;
 }
 
-int auth_ask(Auth *auth, const Client *client, sd_bus_message *call, const char *action, const char *details,
-	     AuthFunction function, void *userdata, AuthQuery **ret)
+int auth_ask_question(Auth *auth, const Client *client, sd_bus_message *call, const AuthQuestion *question,
+		      AuthFunction function, void *userdata, AuthQuery **ret)
 {
-	_cleanup_message_ sd_bus_message *m = NULL;
 	AuthQuery *query;
 	int r;
 
@@ -242,26 +296,30 @@ int auth_ask(Auth *auth, const Client *client, sd_bus_message *call, const char 
 		return -ENOMEM;
 	*query = (AuthQuery){
 		.auth = auth,
-		.action = action,
 		.interactive = sd_bus_message_get_allow_interactive_authorization(call) > 0,
 		.function = function,
 		.userdata = userdata,
 		.next = auth->queries,
 	};
 	auth->queries = query;
-	if (asprintf(&query->cancellation, "claude-sandboxd-%llu", (unsigned long long)++auth->last) < 0) {
-		query->cancellation = NULL;
-		query_free(query);
-		return -ENOMEM;
-	}
-	r = build_call(auth, query, client, details, &m);
+	r = query_fill(query, client, question);
 	if (r >= 0)
-		r = sd_bus_call_async(auth->bus, &query->slot, m, on_answer, query,
-				      query->interactive ? DIALOG_USEC : SILENT_USEC);
+		r = query_send(query, query->actions[0]);
 	if (r < 0) {
 		query_free(query);
 		return r;
 	}
 	*ret = query;
 	return 0;
+}
+
+int auth_ask(Auth *auth, const Client *client, sd_bus_message *call, const char *action, const char *details,
+	     AuthFunction function, void *userdata, AuthQuery **ret)
+{
+	const char *const pairs[] = { "what", details, NULL };
+	const AuthQuestion question = { .actions = { action },
+					.message = details ? "$(what)" : NULL,
+					.details = details ? pairs : NULL };
+
+	return auth_ask_question(auth, client, call, &question, function, userdata, ret);
 }

@@ -120,6 +120,11 @@ static sd_bus_message *held_take(Client *client)
 	return message;
 }
 
+sd_bus_message *client_take_held(Client *client)
+{
+	return client->held ? held_take(client) : NULL;
+}
+
 static size_t descriptors_max(void)
 {
 	struct rlimit files;
@@ -131,8 +136,8 @@ static int refuse_held(sd_bus_message *m)
 {
 	return sd_bus_reply_method_errorf(
 		m, CS_ERROR_LIMITS_EXCEEDED,
-		"Too many messages before the service knew who sends them; send the first "
-		"one alone.");
+		"Too many messages before the service knew who sends them and what they may see; "
+		"send the first one alone.");
 }
 
 /* Refuse the last message of a sender. */
@@ -453,7 +458,8 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 			"The message is too long. Launch may carry %u bytes of arguments "
 			"and environment in %u strings, other calls %u bytes in all.",
 			CS_REQUEST_BYTES_MAX, CS_REQUEST_STRINGS_MAX, CLIENT_MESSAGE_BYTES_MAX);
-	if (client && client->known && !must_wait(client))
+	if (client && client->known && !must_wait(client) &&
+	    !clients->events->holds(clients->userdata, client, m))
 		return 0;
 
 	r = 0;

@@ -52,7 +52,9 @@ typedef struct Client {
 	size_t n_groups;
 
 	bool subscribed;
-	uint64_t arrived_usec; /* CLOCK_BOOTTIME of the first message */
+	bool asks_to_see;         /* a message waits for leave to see another's session: sight.c */
+	uint64_t wide_until_usec; /* CLOCK_BOOTTIME: it sees every session until then */
+	uint64_t arrived_usec;    /* CLOCK_BOOTTIME of the first message */
 	sd_bus_slot *query;
 	ClientHeld *held, *held_last;
 	size_t n_held, held_bytes;
@@ -64,6 +66,8 @@ typedef struct ClientEvents {
 	void (*gone)(void *userdata, Client *client);
 	/* Must what a known client sends be held, until clients_release()? */
 	bool (*waits)(void *userdata, const Client *client);
+	/* Must this message of a known client be held, and with it what comes behind it? */
+	bool (*holds)(void *userdata, Client *client, sd_bus_message *m);
 } ClientEvents;
 
 /* Installs filter and match on bus. Return: 0 or a negative errno. */
@@ -75,6 +79,8 @@ DEFINE_CLEANUP(Clients, clients_free)
 Client *clients_first(Clients *clients);
 /* Hand on what is held of those who need not wait any longer. */
 void clients_release(Clients *clients);
+/* The first message that is held of client, to be freed; NULL for none. */
+sd_bus_message *client_take_held(Client *client);
 /* Does a message of anybody wait? */
 bool clients_hold(const Clients *clients);
 /* How many of this user have subscribed. */

@@ -413,7 +413,10 @@ static int start(Making *making, char **ret_problem)
 		keeper_kill(session->keeper);
 		return refuse(ret_problem, r, "The session cannot be watched: %s.", strerror(-r));
 	}
-	audit_launch(manager->audit, session, NULL, NULL);
+	audit_launch(manager->audit, session, launch->widened,
+		     !launch->widened    ? NULL
+		     : session->uid == 0 ? "root"
+					 : "polkit");
 	return 0;
 }
 

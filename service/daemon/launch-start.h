@@ -17,8 +17,10 @@ struct Launch {
 	size_t weight; /* of request, see wire_weigh(); 0 when it is no longer held */
 	Config config;
 	CallerFacts facts;
+	char *widened; /* what it asks for beyond the configuration, in words; NULL for nothing */
 	const Profile *profile;
 	AuthQuery *query;
+	uint64_t turn; /* its place in the queue; 0 while nobody has allowed it */
 
 	/* From here on there is a process. */
 	Session *session;
@@ -34,6 +36,8 @@ struct Launch {
 /* From the spawn to the agent. */
 #define LAUNCH_DEADLINE_USEC (60 * USEC_PER_SEC)
 
+/* Its turn has come: look at the caller once more and start. May free the launch. */
+void launch_continue(Launch *launch);
 /* Spawn the session. Answers the call and frees the launch when that fails. */
 void launch_start(Launch *launch);
 

@@ -5,11 +5,13 @@
  *  2. the message's shape and bounds;
  *  3. how much of this is going on already, before anything costs;
  *  4. the configuration: root's file, then what the caller's environment asks for on top. What would widen is
- *     refused by name, and a key without effect is refused rather than ignored;
+ *     put into words, and a key without effect is refused rather than ignored;
  *  5. the agent's name;
- *  6. polkit. Nothing has been made until its answer, and what was read above is what runs;
- *  7. who calls, once more: a password may have taken minutes;
- *  8. directory, socket, control group, lifeline, request; then the child (launch-start.c).
+ *  6. polkit: about the launch, and about those words. Nothing has been made until its answer, and what was
+ * read above is what runs, whatever the file says by then;
+ *  7. its turn (launch-queue.c): one user's launches do not hold up another's;
+ *  8. who calls, once more: a password may have taken minutes;
+ *  9. directory, socket, control group, lifeline, request; then the child (launch-start.c).
  */
 #include "service/daemon/launch.h"
 
@@ -21,10 +23,13 @@
 #include "service/daemon/call.h"
 #include "service/daemon/config-file.h"
 #include "service/daemon/launch-start.h"
+#include "service/daemon/launch-queue.h"
 #include "service/daemon/log.h"
+#include "service/daemon/widening.h"
 #include "service/plan/profile.h"
 
-#define SENTENCE_MAX 2048u
+#define SENTENCE_MAX 4096u
+#define WORKSPACE_SHOWN_MAX 256u
 /* So much was asked for since memory was last given back that it is worth the time. */
 #define TRIM_BYTES (1u << 20)
 
@@ -63,8 +68,10 @@ void launch_free(Launch *launch)
 	sd_bus_message_unref(launch->call);
 	launch_forget_request(launch);
 	caller_facts_done(&launch->facts);
+	free(launch->widened);
 	free(launch);
 	give_back(manager);
+	launch_queue_moved(manager);
 }
 
 void launch_refuse(Launch *launch, const char *error, const char *sentence)
@@ -173,7 +180,8 @@ static int check_pending(const Launch *launch, sd_bus_error *reterr)
 		weight += l->weight;
 		weight_of_user += same ? l->weight : 0;
 	}
-	if (weight > LAUNCHES_BYTES_MAX || weight_of_user > LAUNCHES_BYTES_OF_USER_MAX) {
+	/* What all have together refuses nobody's first one: others cannot use it up. */
+	if ((weight > LAUNCHES_BYTES_MAX && of_user > 1) || weight_of_user > LAUNCHES_BYTES_OF_USER_MAX) {
 		sd_bus_error_setf(
 			reterr, CS_ERROR_LIMITS_EXCEEDED,
 			"Launches with long arguments or environments wait already, and together they "
@@ -181,7 +189,7 @@ static int check_pending(const Launch *launch, sd_bus_error *reterr)
 			LAUNCHES_BYTES_OF_USER_MAX >> 20);
 		return -EBUSY;
 	}
-	if (n <= LAUNCHES_MAX && of_user <= LAUNCHES_OF_USER_MAX)
+	if ((n <= LAUNCHES_MAX || of_user == 1) && of_user <= LAUNCHES_OF_USER_MAX)
 		return check_descriptors(launch, n, reterr);
 	sd_bus_error_setf(reterr, CS_ERROR_LIMITS_EXCEEDED,
 			  "%zu launches of yours are under way, and %u may be; try again later.", of_user - 1,
@@ -206,30 +214,19 @@ static int check_sessions(const Launch *launch, sd_bus_error *reterr)
 	return -EBUSY;
 }
 
-static int refuse_widenings(char *const *widenings, sd_bus_error *reterr)
+/* What is beyond the file is put into words; polkit is asked about them, and they are in the log. */
+static int check_widenings(Launch *launch, char *const *widenings, sd_bus_error *reterr)
 {
-	char *all = NULL;
+	int r;
 
-	for (size_t i = 0; widenings[i]; i++) {
-		_cleanup_free_ char *before = all;
-
-		if (asprintf(&all, "%s%s%s", before ? before : "", before ? "; " : "", widenings[i]) < 0) {
-			all = NULL;
-			break;
-		}
-	}
-	(void)refuse_call(reterr, -EACCES, CS_ERROR_NOT_AUTHORIZED, all);
-	if (all) {
-		_cleanup_free_ char *asked = all, *shown = wire_text(asked, SENTENCE_MAX / 2);
-
-		sd_bus_error_free(reterr);
-		sd_bus_error_setf(
-			reterr, CS_ERROR_NOT_AUTHORIZED,
-			"The environment asks for more than %s gives: %s. Unset the variable, or let an "
-			"administrator write it into the file.",
-			CS_CONFIG_PATH, shown ? shown : "something");
-	}
-	return -EACCES;
+	r = widening_words(widenings, &launch->widened);
+	if (r == -E2BIG)
+		return sd_bus_error_setf(
+			reterr, CS_ERROR_LIMITS_EXCEEDED,
+			"The environment asks for more than %s gives, and for more than one question can "
+			"name (%u bytes); let an administrator write it into the file.",
+			CS_CONFIG_PATH, WIDENING_WORDS_MAX);
+	return r < 0 ? sd_bus_error_set_errno(reterr, r) : 0;
 }
 
 static int check_configuration(Launch *launch, sd_bus_error *reterr)
@@ -247,8 +244,9 @@ static int check_configuration(Launch *launch, sd_bus_error *reterr)
 	r = config_add_environment(&launch->config, launch->request.environment, &widenings, &problem);
 	if (r < 0)
 		return refuse_call(reterr, r, CS_ERROR_BAD_CONFIGURATION, problem);
-	if (widenings && widenings[0] && launch->client->uid != 0)
-		return refuse_widenings(widenings, reterr);
+	r = check_widenings(launch, widenings, reterr);
+	if (r < 0)
+		return r;
 	r = config_check_effects(&launch->config, &problem);
 	if (r < 0)
 		return refuse_call(reterr, r, CS_ERROR_BAD_CONFIGURATION, problem);
@@ -277,7 +275,7 @@ static int check_agent(Launch *launch, sd_bus_error *reterr)
 	return -EINVAL;
 }
 
-static void launch_continue(Launch *launch)
+void launch_continue(Launch *launch)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 
@@ -292,12 +290,42 @@ static void launch_continue(Launch *launch)
 static void on_decided(void *userdata, int result, const char *reason)
 {
 	Launch *launch = userdata;
+	_cleanup_free_ char *sentence = NULL;
 
 	launch->query = NULL;
-	if (result < 0)
-		launch_refuse(launch, CS_ERROR_NOT_AUTHORIZED, reason);
-	else
-		launch_continue(launch);
+	if (result >= 0) {
+		launch_queue_add(launch);
+		return;
+	}
+	if (launch->widened)
+		(void)refuse(
+			&sentence, result,
+			"The environment asks for more than %s gives: %s. %s Or unset the variable, or let "
+			"an administrator write it into the file.",
+			CS_CONFIG_PATH, launch->widened, reason);
+	launch_refuse(launch, auth_error_name(result), sentence ? sentence : reason);
+}
+
+/* Of what callers say, the dialog shows what is escaped and bounded, and never more of a path than its place.
+ */
+static int launch_ask(Launch *launch, sd_bus_message *call, const char *action)
+{
+	_cleanup_free_ char *workspace = wire_text(launch->request.cwd, WORKSPACE_SHOWN_MAX);
+	const char *const details[] = { "agent",   launch->profile->name, "workspace", workspace,
+					"widened", launch->widened,       NULL };
+	const AuthQuestion question = {
+		.actions = { action, launch->widened ? CS_ACTION_WIDEN : NULL },
+		.message = launch->widened
+				   ? "Authentication is required to start $(agent) in $(workspace) with "
+				     "more than the configuration allows: $(widened)"
+				   : NULL,
+		.details = launch->widened ? details : NULL,
+	};
+
+	if (!workspace)
+		return -ENOMEM;
+	return auth_ask_question(launch->manager->auth, launch->client, call, &question, on_decided, launch,
+				 &launch->query);
 }
 
 int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const char *action,
@@ -338,7 +366,7 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 	if (r >= 0)
 		r = check_agent(launch, reterr);
 	if (r >= 0)
-		r = auth_ask(manager->auth, client, call, action, NULL, on_decided, launch, &launch->query);
+		r = launch_ask(launch, call, action);
 	if (r < 0) {
 		log_line("uid %u: launch refused: %s", client->uid,
 			 reterr->message ? reterr->message : strerror(-r));
@@ -348,7 +376,7 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 		return r;
 	}
 	if (r > 0)
-		launch_continue(launch);
+		launch_queue_add(launch);
 	return 1;
 }
 

@@ -9,6 +9,7 @@
 #include "service/daemon/launch.h"
 #include "service/daemon/request.h"
 #include "service/daemon/session-properties.h"
+#include "service/daemon/sight.h"
 
 /* Of one cell of a table about the configuration: a path is the longest that it holds. */
 #define CELL_MAX (2 * CS_PATH_BYTES_MAX)
@@ -142,8 +143,7 @@ static int append_session(sd_bus_message *m, const Session *session)
 	return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
-static int on_list_sessions(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
-			    sd_bus_error *reterr)
+static int reply_sessions(Manager *manager, Client *client, sd_bus_message *m)
 {
 	_cleanup_message_ sd_bus_message *reply = NULL;
 	int r;
@@ -152,13 +152,25 @@ static int on_list_sessions(Manager *manager, Client *client, sd_bus_message *m,
 	if (r >= 0)
 		r = sd_bus_message_open_container(reply, 'a', "(sossuayts)");
 	for (Session *s = registry_first(manager->registry); r >= 0 && s; s = s->next)
-		if (session_visible(s, client->uid))
+		if (sight_allows(client, s))
 			r = append_session(reply, s);
 	if (r >= 0)
 		r = sd_bus_message_close_container(reply);
 	if (r >= 0)
 		r = sd_bus_send(NULL, reply, NULL);
 	return r < 0 ? r : 1;
+}
+
+static int on_list_sessions(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
+			    sd_bus_error *reterr)
+{
+	return reply_sessions(manager, client, m);
+}
+
+static int on_list_all_sessions(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
+				sd_bus_error *reterr)
+{
+	return sight_widen(manager, client, m, reply_sessions, reterr);
 }
 
 static int on_subscribe(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
@@ -220,6 +232,7 @@ static const struct {
 	{ CS_MEMBER_REMOVE_ALLOW_IP, allow_ip_remove },
 	{ CS_MEMBER_LIST_SESSIONS, on_list_sessions },
 	{ CS_MEMBER_LIST_EVENTS, audit_bus_list },
+	{ CS_MEMBER_LIST_ALL_SESSIONS, on_list_all_sessions },
 	{ CS_MEMBER_SUBSCRIBE, on_subscribe },
 	{ CS_MEMBER_UNSUBSCRIBE, on_unsubscribe },
 	{ CS_MEMBER_STOP_SESSION, on_stop_session },
@@ -270,7 +283,7 @@ static int get_sessions(sd_bus *bus, const char *path, const char *interface, co
 
 	manager_touch(manager);
 	return sd_bus_message_append(reply, "u",
-				     client ? signals_count_visible(&manager->signals, client->uid) : 0);
+				     client ? signals_count_visible(&manager->signals, client) : 0);
 }
 
 #define OPEN SD_BUS_VTABLE_UNPRIVILEGED
@@ -297,6 +310,8 @@ static const sd_bus_vtable vtable[] = {
 				SD_BUS_RESULT("a(sossuayts)", sessions), on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_LIST_EVENTS, SD_BUS_ARGS("s", session, "a{sv}", options),
 				SD_BUS_RESULT("a" CS_EVENT_SIGNATURE, events), on_method, OPEN),
+	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_LIST_ALL_SESSIONS, SD_BUS_NO_ARGS,
+				SD_BUS_RESULT("a(sossuayts)", sessions), on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_SUBSCRIBE, SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_UNSUBSCRIBE, SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_STOP_SESSION, SD_BUS_ARGS("s", id, "a{sv}", options),

@@ -16,10 +16,12 @@
 #include "service/daemon/audit-bus.h"
 #include "service/daemon/call.h"
 #include "service/daemon/launch.h"
+#include "service/daemon/launch-queue.h"
 #include "service/daemon/log.h"
 #include "service/daemon/manager-bus.h"
 #include "service/daemon/session-bus.h"
 #include "service/daemon/session-tables.h"
+#include "service/daemon/sight.h"
 
 #define STOPS_MAX 256u
 #define STOPS_OF_USER_MAX 64u
@@ -32,6 +34,7 @@ struct Stop {
 	sd_bus_message *call;
 	char id[CS_ID_LENGTH + 1];
 	uint64_t grace_usec;
+	bool blind;       /* there is no such session */
 	AuthQuery *query; /* until somebody has decided */
 	Stop *next;
 };
@@ -55,10 +58,22 @@ static void stop_refuse(Stop *stop, const char *name, const char *sentence)
 	stop_free(stop);
 }
 
+static void stop_refuse_unknown(Stop *stop)
+{
+	(void)sd_bus_reply_method_errorf(stop->call, CS_ERROR_NO_SUCH_SESSION,
+					 "There is no session '%s'; 'claude-sandbox sessions' lists yours.",
+					 stop->id);
+	stop_free(stop);
+}
+
 static void stop_go(Stop *stop)
 {
 	Session *session = registry_find(stop->manager->registry, stop->id);
 
+	if (stop->blind) {
+		stop_refuse_unknown(stop);
+		return;
+	}
 	/* It may have ended while somebody typed a password: that is what was wanted. */
 	if (!session || !session->keeper) {
 		(void)sd_bus_reply_method_return(stop->call, NULL);
@@ -72,16 +87,21 @@ static void stop_go(Stop *stop)
 static void on_stop_decided(void *userdata, int result, const char *reason)
 {
 	Stop *stop = userdata;
+	_cleanup_free_ char *sentence = NULL;
 
 	stop->query = NULL;
-	if (result < 0) {
-		audit_refused(stop->manager->audit, stop->client->uid, CS_MEMBER_STOP_SESSION,
-			      CS_ERROR_NOT_AUTHORIZED, NULL,
-			      registry_find(stop->manager->registry, stop->id));
-		stop_refuse(stop, CS_ERROR_NOT_AUTHORIZED, reason);
-	} else {
+	if (result >= 0) {
 		stop_go(stop);
+		return;
 	}
+	audit_refused(stop->manager->audit, stop->client->uid, CS_MEMBER_STOP_SESSION,
+		      CS_ERROR_NOT_AUTHORIZED, NULL, registry_find(stop->manager->registry, stop->id));
+	(void)refuse(&sentence, result,
+		     "There is no session '%s' that you may see; 'claude-sandbox sessions' lists yours. Of "
+		     "another "
+		     "user's: %s",
+		     stop->id, reason);
+	stop_refuse(stop, CS_ERROR_NO_SUCH_SESSION, sentence ? sentence : reason);
 }
 
 static size_t stops_count(const Manager *manager, uid_t uid, size_t *ret_all)
@@ -94,6 +114,31 @@ static size_t stops_count(const Manager *manager, uid_t uid, size_t *ret_all)
 	return n;
 }
 
+static bool is_id(const char *text)
+{
+	size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz234567");
+
+	return n == CS_ID_LENGTH && text[n] == '\0';
+}
+
+/*
+ * May the caller stop it? Of a session that is not there polkit is asked all the same, though nobody is to
+ * type a password for it: who may not stop another's session learns nothing of whether there is one.
+ */
+static int stop_ask(Stop *stop, sd_bus_message *call, const char *action)
+{
+	const char *const details[] = { "session", stop->id, NULL };
+	const AuthQuestion question = {
+		.actions = { action },
+		.message = "Authentication is required to stop the session $(session) of another user",
+		.details = details,
+		.quiet = stop->blind,
+	};
+
+	return auth_ask_question(stop->manager->auth, stop->client, call, &question, on_stop_decided, stop,
+				 &stop->query);
+}
+
 int manager_stop(Manager *manager, Client *client, sd_bus_message *call, const char *id, uint64_t grace_usec,
 		 const char *action, sd_bus_error *reterr)
 {
@@ -102,7 +147,7 @@ int manager_stop(Manager *manager, Client *client, sd_bus_message *call, const c
 	Stop *stop;
 	int r;
 
-	if (!session)
+	if (!session && !is_id(id))
 		return sd_bus_error_setf(
 			reterr, CS_ERROR_NO_SUCH_SESSION,
 			"There is no session '%.64s'; 'claude-sandbox sessions' lists yours.", id);
@@ -116,16 +161,17 @@ int manager_stop(Manager *manager, Client *client, sd_bus_message *call, const c
 		.manager = manager,
 		.client = client_ref(client),
 		.grace_usec = grace_usec,
+		.blind = !session,
 		.next = manager->stops,
 	};
-	memcpy(stop->id, session->id, sizeof(stop->id));
+	memcpy(stop->id, id, sizeof(stop->id));
 	manager->stops = stop;
 
 	r = call_keep(call, &stop->call);
 	if (r >= 0)
 		r = 1;
-	if (r >= 0 && !session_visible(session, client->uid))
-		r = auth_ask(manager->auth, client, call, action, NULL, on_stop_decided, stop, &stop->query);
+	if (r >= 0 && !sight_is_wide(client) && (!session || !session_visible(session, client->uid)))
+		r = stop_ask(stop, call, action);
 	if (r < 0) {
 		stop_free(stop);
 		return r;
@@ -226,6 +272,7 @@ static void on_client_gone(void *userdata, Client *client)
 	if (client->subscribed)
 		manager_subscribers_changed(manager);
 	launch_client_gone(manager, client);
+	sight_forget(manager, client);
 	session_tables_client_gone(manager, client);
 	allow_ip_client_gone(manager, client);
 	for (Stop *stop = manager->stops, *next; stop; stop = next) {
@@ -237,7 +284,12 @@ static void on_client_gone(void *userdata, Client *client)
 
 static bool must_wait(void *userdata, const Client *client)
 {
-	return adopt_awaits(userdata, client);
+	return client->asks_to_see || adopt_awaits(userdata, client);
+}
+
+static bool holds(void *userdata, Client *client, sd_bus_message *m)
+{
+	return sight_holds(userdata, client, m);
 }
 
 static void on_config_changed(void *userdata, bool policy, bool allow_ip)
@@ -255,7 +307,7 @@ static void on_config_changed(void *userdata, bool policy, bool allow_ip)
 static bool manager_busy(const Manager *manager)
 {
 	if (registry_first(manager->registry) || manager->launches || manager->stops ||
-	    manager->table_queries || manager->allow_calls)
+	    manager->table_queries || manager->allow_calls || manager->sights)
 		return true;
 	if (clients_hold(manager->clients))
 		return true;
@@ -314,6 +366,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 		return sd_event_exit(manager->event, 0);
 	manager->stopping = true;
 	launch_end_all(manager);
+	sight_forget(manager, NULL);
 	session_tables_end_all(manager);
 	allow_ip_end_all(manager);
 	while (manager->stops)
@@ -374,7 +427,7 @@ int manager_run(Manager *manager)
 	return sd_bus_request_name_async(manager->bus, NULL, CS_BUS_NAME, 0, on_named, manager);
 }
 
-static const ClientEvents client_events = { .gone = on_client_gone, .waits = must_wait };
+static const ClientEvents client_events = { .gone = on_client_gone, .waits = must_wait, .holds = holds };
 
 static int manager_attach(Manager *manager)
 {
@@ -408,6 +461,8 @@ static int manager_attach(Manager *manager)
 	if (r >= 0)
 		r = sd_event_add_post(event, &manager->after, after_event, manager);
 	if (r >= 0)
+		r = launch_queue_open(manager);
+	if (r >= 0)
 		r = manager_bus_register(manager);
 	if (r >= 0)
 		r = session_bus_register(manager);
@@ -439,6 +494,7 @@ Manager *manager_free(Manager *manager)
 	manager->stopping = true;
 	if (manager->clients)
 		launch_end_all(manager);
+	sight_forget(manager, NULL);
 	session_tables_end_all(manager);
 	allow_ip_end_all(manager);
 	while (manager->stops)
@@ -456,6 +512,7 @@ Manager *manager_free(Manager *manager)
 	sd_event_source_disable_unref(manager->after);
 	sd_event_source_disable_unref(manager->late);
 	sd_event_source_disable_unref(manager->settling);
+	sd_event_source_disable_unref(manager->turns);
 	sd_event_source_disable_unref(manager->terminate);
 	sd_event_source_disable_unref(manager->interrupt);
 	sd_bus_unref(manager->bus);

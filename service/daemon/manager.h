@@ -22,6 +22,7 @@
 
 typedef struct Launch Launch;
 typedef struct Stop Stop;
+typedef struct Sight Sight;
 typedef struct TableQuery TableQuery;
 typedef struct AllowCall AllowCall;
 
@@ -36,13 +37,16 @@ typedef struct Manager {
 	Signals signals;
 	Audit *audit;
 	Launch *launches;          /* not answered yet */
+	uint64_t last_turn;        /* of the launches, see launch-queue.h */
 	Stop *stops;               /* likewise */
+	Sight *sights;             /* likewise: who asks to see what others run */
 	TableQuery *table_queries; /* what sessions are asked for callers */
 	AllowCall *allow_calls;    /* about addresses, not ended yet */
 	size_t untrimmed;          /* bytes that launches asked for since memory was given back */
 	bool stopping;             /* the service ends; nothing new begins */
 	bool named;                /* it has its name and is at work */
 	sd_event_source *idle, *after, *late, *terminate, *interrupt;
+	sd_event_source *turns;    /* a launch has gone: whose turn is it? */
 	sd_event_source *settling; /* sessions were taken over, and some have not said how they are */
 	ConfigWatch *config_watch;
 } Manager;

@@ -6,10 +6,11 @@
 #include "service/daemon/manager-bus.h"
 #include "service/daemon/session-properties.h"
 #include "service/daemon/session-tables.h"
+#include "service/daemon/sight.h"
 #include "service/link/pack.h"
 
 /*
- * The object of a session is there for its user and for root, and for nobody else: the library then answers
+ * The object of a session is there for who sees it (sight.h), and for nobody else: the library then answers
  * as it does for an object that does not exist. *ret_found is the session.
  */
 static int find_session(sd_bus *bus, const char *path, const char *interface, void *userdata,
@@ -21,7 +22,7 @@ static int find_session(sd_bus *bus, const char *path, const char *interface, vo
 	Session *session = id ? registry_find(manager->registry, id) : NULL;
 
 	manager_touch(manager);
-	if (!client || !session || !session_visible(session, client->uid))
+	if (!client || !session || !sight_allows(client, session))
 		return 0;
 	*ret_found = session;
 	return 1;
@@ -35,7 +36,7 @@ static int list_sessions(sd_bus *bus, const char *prefix, void *userdata, char *
 	_cleanup_(strings_freep) char **nodes = NULL;
 
 	for (Session *s = registry_first(manager->registry); client && s; s = s->next)
-		if (session_visible(s, client->uid) && strings_append(&nodes, s->path) < 0)
+		if (sight_allows(client, s) && strings_append(&nodes, s->path) < 0)
 			return -ENOMEM;
 	*ret_nodes = TAKE_PTR(nodes);
 	return 0;
@@ -66,7 +67,7 @@ static int on_method(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	if (streq(entry->member, CS_MEMBER_ALLOW_IP) || streq(entry->member, CS_MEMBER_REVOKE_IP))
 		return allow_ip_session(manager, client, m, entry, session, reterr);
 	/* Whoever found the object may see it; what it holds is not handed out on that account alone. */
-	if (session_table_of_member(entry->member, &table) && session_visible(session, client->uid))
+	if (session_table_of_member(entry->member, &table) && sight_allows(client, session))
 		return session_table_answer(manager, client, m, session, table, reterr);
 	return sd_bus_error_setf(reterr, CS_ERROR_NOT_AUTHORIZED, "Nobody may call this member.");
 }

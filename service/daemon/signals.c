@@ -7,17 +7,18 @@
 #include "service/daemon/log.h"
 #include "service/daemon/session-properties.h"
 #include "service/daemon/session-tables.h"
+#include "service/daemon/sight.h"
 
 #define PROPERTIES_INTERFACE "org.freedesktop.DBus.Properties"
 #define PROPERTIES_CHANGED "PropertiesChanged"
 #define MANAGER_PROPERTY_SESSIONS "Sessions"
 
-uint32_t signals_count_visible(const Signals *signals, uid_t uid)
+uint32_t signals_count_visible(const Signals *signals, const Client *client)
 {
 	uint32_t n = 0;
 
 	for (Session *s = registry_first(signals->registry); s; s = s->next)
-		n += session_visible(s, uid);
+		n += sight_allows(client, s);
 	return n;
 }
 
@@ -25,7 +26,7 @@ uint32_t signals_count_visible(const Signals *signals, uid_t uid)
 static Client *next_witness(const Signals *signals, Client *client, const Session *session)
 {
 	for (client = client ? client->next : clients_first(signals->clients); client; client = client->next)
-		if (client->known && client->subscribed && session_visible(session, client->uid))
+		if (client->known && client->subscribed && sight_allows(client, session))
 			return client;
 	return NULL;
 }
@@ -47,7 +48,7 @@ static void send_count(const Signals *signals, const Client *client)
 				      PROPERTIES_CHANGED);
 	if (r >= 0)
 		r = sd_bus_message_append(m, "sa{sv}as", CS_MANAGER_INTERFACE, 1, MANAGER_PROPERTY_SESSIONS,
-					  "u", signals_count_visible(signals, client->uid), 0);
+					  "u", signals_count_visible(signals, client), 0);
 	send(signals, client, m, r);
 }
 

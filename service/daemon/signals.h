@@ -29,5 +29,5 @@ void signals_denied(const Signals *signals, const Session *session, const LinkRo
 /* One of the manager's signals without arguments, to everybody who subscribed. */
 void signals_manager(const Signals *signals, const char *name);
 
-/* How many sessions this uid may see. */
-uint32_t signals_count_visible(const Signals *signals, uid_t uid);
+/* How many sessions this connection sees. */
+uint32_t signals_count_visible(const Signals *signals, const Client *client);

@@ -34,7 +34,10 @@ _claude_sandbox()
 	help)
 		mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
 		;;
-	sessions | policy | version)
+	sessions)
+		mapfile -t COMPREPLY < <(compgen -W '--all --json --help' -- "$word")
+		;;
+	policy | version)
 		mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
 		;;
 	log)

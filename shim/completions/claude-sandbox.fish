@@ -13,6 +13,7 @@ complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -l json -d
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -s h -l help -d 'Show the help'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -l version -d 'Show the version of this command'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a shell -d 'Look around in a jail'
+complete -c claude-sandbox -n '__fish_seen_subcommand_from sessions' -l all -d 'Of every user'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a sessions -d 'List the sessions'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a show -d 'Show one session'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a exposure -d 'List all that an agent sees'

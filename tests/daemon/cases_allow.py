@@ -77,8 +77,8 @@ def only_who_may(machine, watch):
     """Without polkit only root changes anything; to close one's own address needs nobody."""
     with Caller(USER) as user, Caller(OTHER) as other, Caller(0) as root:
         _, path, _ = user.launch(b"run")
-        refused("NotAuthorized", "edit-allow-ip", add, user, "10.1.2.3")
-        refused("NotAuthorized", "edit-allow-ip", user.call, path, SESSION, "AllowIp", "sta{sv}",
+        refused("org.freedesktop.DBus.Error.InteractiveAuthorizationRequired", "edit-allow-ip", add, user, "10.1.2.3")
+        refused("org.freedesktop.DBus.Error.InteractiveAuthorizationRequired", "edit-allow-ip", user.call, path, SESSION, "AllowIp", "sta{sv}",
                 "10.1.2.3", 5, {})
         assert not os.path.exists(CONFIG)
         root.call(path, SESSION, "AllowIp", "sta{sv}", "10.1.2.3", 5, {})

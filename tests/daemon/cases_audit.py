@@ -65,7 +65,7 @@ def refusals_are_in_the_log(machine, watch):
         refused("BadRequest", "not known", user.launch, b"run", agent="SECRET")
         refused("BadConfiguration", "SECRET", user.launch, b"run", environment=[b"CLAUDE_SANDBOX_NO_FORGE=SECRET"])
         session, _, _ = user.launch(b"run")
-        refused("NotAuthorized", "", other.manager, "StopSession", "sa{sv}", session, {})
+        refused("NoSuchSession", "manage-sessions", other.manager, "StopSession", "sa{sv}", session, {})
         found = [e for e in events(user) if e[1] == "refused"]
         assert [e[4]["error"] for e in found] == ["BadRequest", "BadConfiguration"], found
         assert all(e[4]["member"] == "Launch" and e[3] == "" for e in found), found

@@ -86,7 +86,10 @@ def own_sessions_only(machine, watch):
         for call in ((path, PROPERTIES, "Get", "ss", SESSION, "Workspace"), (path, SESSION, "Stop"),
                      (path, PROPERTIES, "GetAll", "s", SESSION)):
             refused("org.freedesktop.DBus.Error.UnknownObject", "", other.call, *call)
-        refused("NotAuthorized", "manage-sessions", other.manager, "StopSession", "sa{sv}", session, {})
+        sentences = [refused("NoSuchSession", "manage-sessions", other.manager, "StopSession", "sa{sv}", name, {}).message
+                     for name in (session, "aaaaaaaaaaaaaaaa")]
+        assert sentences[0].replace(session, "aaaaaaaaaaaaaaaa") == sentences[1], sentences
+        refused("org.freedesktop.DBus.Error.InteractiveAuthorizationRequired", "manage-sessions", other.manager, "ListAllSessions")
         assert root.get(path, SESSION, "Uid") == USER
         root.manager("StopSession", "sa{sv}", session, {})
         watchers[0].expect("SessionRemoved")

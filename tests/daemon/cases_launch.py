@@ -282,10 +282,10 @@ def policy_and_addresses(machine, watch):
 def environment_does_not_widen(machine, watch):
     """A variable that asks for more is refused by name; one that narrows is not."""
     with Caller(USER) as user:
-        refused("NotAuthorized", "CLAUDE_SANDBOX_ALLOW_IP", user.launch, b"run",
+        refused("org.freedesktop.DBus.Error.InteractiveAuthorizationRequired", "CLAUDE_SANDBOX_ALLOW_IP", user.launch, b"run",
                 environment=[b"CLAUDE_SANDBOX_ALLOW_IP=10.0.0.1"])
-        refused("NotAuthorized", "CLAUDE_SANDBOX_EGRESS_JAIL", user.launch, b"run",
-                environment=[b"CLAUDE_SANDBOX_EGRESS_JAIL=0"])
+        refused("org.freedesktop.DBus.Error.InteractiveAuthorizationRequired", "CLAUDE_SANDBOX_PASS_ENV", user.launch, b"run",
+                environment=[b"CLAUDE_SANDBOX_PASS_ENV=SECRET"])
         refused("BadConfiguration", "CLAUDE_SANDBOX_NO_FORGE", user.launch, b"run",
                 environment=[b"CLAUDE_SANDBOX_NO_FORGE=perhaps"])
         user.launch(b"run", environment=[b"CLAUDE_SANDBOX_NO_FORGE=1"])

@@ -205,7 +205,9 @@ def without_polkit(machine, watch):
         wait_for(lambda: not can_activate("org.freedesktop.PolicyKit1"), "the bus to forget polkit")
         try:
             session, _, _ = other.launch(b"run")
-            refused("NotAuthorized", "only root", user.manager, "StopSession", "sa{sv}", session, {})
+            refused("NoSuchSession", "only root", user.manager, "StopSession", "sa{sv}", session, {})
+            refused("NotAuthorized", "only root", user.manager, "ListAllSessions")
+            refused("NotAuthorized", "only root", user.launch, b"run", environment=[b"CLAUDE_SANDBOX_PASS_ENV=SECRET"])
         finally:
             os.rename(service_file + ".off", service_file)
             os.kill(machine.bus.pid, signal.SIGHUP)

@@ -222,7 +222,6 @@ def idle_service_ends(lab):
 def later_members_say_so(lab):
     missing = {
         "Doctor": ("a{sv}", {}), "Verify": ("saayaya{sv}", "claude", [], b"/", {}),
-        "AddAllowIp": ("ssa{sv}", "10.20.30.40", "", {}), "RemoveAllowIp": ("s", "10.20.30.40"),
     }
     for member, (signature, *arguments) in missing.items():
         import dbus

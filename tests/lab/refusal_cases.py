@@ -189,12 +189,13 @@ def configuration_without_effect(lab):
 @test(60, needs="bus")
 def twins_that_widen(lab):
     """A variable that asks for more than the configuration gives needs polkit; a planted one opens nothing."""
+    lab.shell("true").ok()                # polkit runs from here on
     cases = {"CLAUDE_SANDBOX_EGRESS_JAIL": "0", "CLAUDE_SANDBOX_ALLOW_IP": "10.20.30.40",
              "CLAUDE_SANDBOX_ALLOW_WRITE": "/srv", "CLAUDE_SANDBOX_PASS_ENV": "SECRET", "CLAUDE_SANDBOX_WORKSPACE_ROOT": "/srv/x",
              "CLAUDE_SANDBOX_LOCAL_PORTS": "8080", "CLAUDE_SANDBOX_LOCAL_MODEL_PORT": "8080",
              "CLAUDE_SANDBOX_CALLBACK_PORTS": "8081", "CLAUDE_SANDBOX_GPU": "1", "CLAUDE_SANDBOX_ALLOW_DEVICES": "/dev/kvm"}
     for name, value in cases.items():
-        refused(lab, "asks for more than", name, env=lab.environment(ALICE, **{name: value}))
+        refused(lab, name, env=lab.environment(ALICE, **{name: value}))
     lab.configure("no-forge\n")
     refused(lab, "CLAUDE_SANDBOX_NO_FORGE", env=lab.environment(ALICE, CLAUDE_SANDBOX_NO_FORGE="0"))
     lab.restore()

@@ -8,14 +8,18 @@
 
 #include "dbus/names.h"
 #include "service/daemon/auth.h"
+#include "service/daemon/polkit.h"
 
 static void every_member_of_the_contract_has_a_rule(void **state)
 {
 	static const char *const manager[] = {
-		CS_MEMBER_LAUNCH,        CS_MEMBER_DOCTOR,       CS_MEMBER_VERIFY,
-		CS_MEMBER_LIST_ALLOW_IP, CS_MEMBER_ADD_ALLOW_IP, CS_MEMBER_REMOVE_ALLOW_IP,
-		CS_MEMBER_LIST_SESSIONS, CS_MEMBER_SUBSCRIBE,    CS_MEMBER_UNSUBSCRIBE,
-		CS_MEMBER_STOP_SESSION,  CS_MEMBER_GET_POLICY,   CS_MEMBER_LIST_EVENTS,
+		CS_MEMBER_LAUNCH,        CS_MEMBER_DOCTOR,
+		CS_MEMBER_VERIFY,        CS_MEMBER_LIST_ALLOW_IP,
+		CS_MEMBER_ADD_ALLOW_IP,  CS_MEMBER_REMOVE_ALLOW_IP,
+		CS_MEMBER_LIST_SESSIONS, CS_MEMBER_LIST_ALL_SESSIONS,
+		CS_MEMBER_SUBSCRIBE,     CS_MEMBER_UNSUBSCRIBE,
+		CS_MEMBER_LIST_EVENTS,   CS_MEMBER_STOP_SESSION,
+		CS_MEMBER_GET_POLICY,
 	};
 	static const char *const session[] = {
 		CS_MEMBER_LIST_ROUTES, CS_MEMBER_LIST_EXPOSURE, CS_MEMBER_LIST_ENVIRONMENT,
@@ -74,14 +78,14 @@ static void what_is_asked_about(void **state)
 
 static void absence_is_not_silence(void **state)
 {
-	assert_true(auth_error_is_absence(SD_BUS_ERROR_SERVICE_UNKNOWN));
-	assert_true(auth_error_is_absence(SD_BUS_ERROR_NAME_HAS_NO_OWNER));
-	assert_false(auth_error_is_absence(SD_BUS_ERROR_NO_REPLY));
-	assert_false(auth_error_is_absence(SD_BUS_ERROR_TIMEOUT));
-	assert_false(auth_error_is_absence(SD_BUS_ERROR_ACCESS_DENIED));
-	assert_false(auth_error_is_absence("org.freedesktop.DBus.Error.Spawn.ChildExited"));
-	assert_false(auth_error_is_absence("org.freedesktop.PolicyKit1.Error.Failed"));
-	assert_false(auth_error_is_absence(NULL));
+	assert_true(polkit_error_is_absence(SD_BUS_ERROR_SERVICE_UNKNOWN));
+	assert_true(polkit_error_is_absence(SD_BUS_ERROR_NAME_HAS_NO_OWNER));
+	assert_false(polkit_error_is_absence(SD_BUS_ERROR_NO_REPLY));
+	assert_false(polkit_error_is_absence(SD_BUS_ERROR_TIMEOUT));
+	assert_false(polkit_error_is_absence(SD_BUS_ERROR_ACCESS_DENIED));
+	assert_false(polkit_error_is_absence("org.freedesktop.DBus.Error.Spawn.ChildExited"));
+	assert_false(polkit_error_is_absence("org.freedesktop.PolicyKit1.Error.Failed"));
+	assert_false(polkit_error_is_absence(NULL));
 }
 
 int main(void)

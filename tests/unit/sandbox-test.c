@@ -65,7 +65,7 @@ static void mistakes_are_usage(void **state)
 		{ "claude-sandbox stop a b",
 		  "'b' is one argument too many; usage: claude-sandbox stop [--json] ID" },
 		{ "claude-sandbox sessions x",
-		  "'x' is one argument too many; usage: claude-sandbox sessions [--json]" },
+		  "'x' is one argument too many; usage: claude-sandbox sessions [--json] [--all]" },
 		{ "claude-sandbox --json shell", "'shell' has no --json; leave it out" },
 		{ "claude-sandbox stop ../x",
 		  "'../x' is no session's id; 'claude-sandbox sessions' lists them" },
