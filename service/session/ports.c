@@ -389,6 +389,8 @@ int ports_new(sd_event *event, const PortsOptions *options, char ***warnings, Po
 
 void ports_stop(Ports *ports)
 {
+	if (ports && ports->relay)
+		relay_flush(ports->relay);
 	for (size_t i = 0; ports && i < ports->n; i++)
 		port_close(&ports->ports[i], PORT_ENDED);
 }

@@ -49,6 +49,8 @@ int relay_listen(Relay *relay, int listen_fd, uint16_t port, const RelayCalls *c
 		 RelayListener **ret);
 /* Nothing more is accepted; connections that are there go on. */
 void relay_listener_close(RelayListener *listener);
+/* Move now what the loop would have moved next, in bounds: the last words of an agent that has ended. */
+void relay_flush(Relay *relay);
 /* make() may have a socket again. */
 void relay_wake(Relay *relay);
 unsigned relay_connections(const Relay *relay);

@@ -541,6 +541,33 @@ static void test_nothing_is_left_open(void **state)
 	(void)close(last);
 }
 
+/* What was said before the end is passed on without another turn of the loop. */
+static void test_last_words_are_flushed(void **state)
+{
+	static uint8_t said[100 * 1000], heard[100 * 1000];
+	size_t received = 0;
+	int a, b;
+
+	start(8);
+	a = client();
+	b = server();
+	say(a, "hello");
+	hear(b, "hello");
+	assert_int_equal(send(b, said, sizeof(said), MSG_NOSIGNAL), sizeof(said));
+	(void)close(b);
+	relay_flush(f.relay);
+	f.relay = relay_free(f.relay);
+	while (received < sizeof(heard)) {
+		ssize_t n = recv(a, heard, sizeof(heard), MSG_DONTWAIT);
+
+		assert_true(n > 0);
+		received += (size_t)n;
+	}
+	assert_int_equal(recv(a, heard, 1, MSG_DONTWAIT), 0);
+	(void)close(a);
+	stop();
+}
+
 /* No more than a sanity check: ./bench measures. */
 static void test_bytes_move_fast(void **state)
 {
@@ -585,6 +612,7 @@ int main(void)
 		cmocka_unit_test(test_waits_for_a_socket),
 		cmocka_unit_test(test_without_descriptors),
 		cmocka_unit_test(test_nothing_is_left_open),
+		cmocka_unit_test(test_last_words_are_flushed),
 		cmocka_unit_test(test_bytes_move_fast),
 	};
 
