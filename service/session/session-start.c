@@ -238,8 +238,9 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	/* Before the host is looked at: what changes meanwhile is noticed. */
 	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
 	r = session_watch_host(session);
-	if (r == 0)
-		r = network_prepare(&session->network, &session->request.config, ret_error, ret_problem);
+	if (r < 0)
+		return refuse(ret_problem, r, "the host's network cannot be watched: %s", strerror(-r));
+	r = network_prepare(&session->network, &session->request.config, ret_error, ret_problem);
 	if (r == 0)
 		r = find_programs(session, ret_problem);
 	if (r == 0)
