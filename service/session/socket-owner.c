@@ -6,10 +6,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
+#include <time.h>
 
 #define CACHE_MAX 64u
 #define CACHE_USEC USEC_PER_SEC
-#define THREADS_MAX 256u /* of one process, whose children are looked for */
 #define STATUS_MAX 4096u /* NSpid stands in the first half of /proc/PID/status */
 #define TABLE_MAX 65536u /* of /proc/PID/net/icmp */
 
@@ -26,6 +26,7 @@ struct SocketOwners {
 	unsigned depth; /* pid namespaces down to the jail's */
 	uint64_t second_usec;
 	unsigned lookups; /* in the second that began then */
+	uint64_t spent_usec;
 	Known known[CACHE_MAX];
 	unsigned next_known;
 };
@@ -124,7 +125,7 @@ void socket_owners_set_leader(SocketOwners *owners, pid_t leader)
 
 typedef struct Walk {
 	pid_t pids[SOCKET_OWNER_PROCESSES_MAX];
-	unsigned n_pids, descriptors;
+	unsigned n_pids, steps;
 	char link[32]; /* what the descriptor reads as */
 } Walk;
 
@@ -133,11 +134,12 @@ static void add_children(Walk *walk, int process_fd)
 	_cleanup_(closedirp) DIR *threads = open_directory(process_fd, "task");
 	const struct dirent *entry;
 
-	for (unsigned n = 0; threads && n < THREADS_MAX && (entry = readdir(threads)); n++) {
+	while (threads && walk->steps < SOCKET_OWNER_STEPS_MAX && (entry = readdir(threads))) {
 		char path[64], children[4096], *p = children, *end;
 
 		if (!isdigit((unsigned char)entry->d_name[0]) || strlen(entry->d_name) > 16)
 			continue;
+		walk->steps++;
 		(void)snprintf(path, sizeof(path), "task/%.16s/children", entry->d_name);
 		(void)read_file(process_fd, path, children, sizeof(children));
 		for (long pid; walk->n_pids < ELEMENTSOF(walk->pids); p = end) {
@@ -155,14 +157,13 @@ static bool has_socket(Walk *walk, int process_fd)
 	_cleanup_(closedirp) DIR *descriptors = open_directory(process_fd, "fd");
 	const struct dirent *entry;
 
-	while (descriptors && walk->descriptors < SOCKET_OWNER_DESCRIPTORS_MAX &&
-	       (entry = readdir(descriptors))) {
+	while (descriptors && walk->steps < SOCKET_OWNER_STEPS_MAX && (entry = readdir(descriptors))) {
 		char link[sizeof(walk->link)];
 		ssize_t n;
 
 		if (entry->d_name[0] == '.')
 			continue;
-		walk->descriptors++;
+		walk->steps++;
 		n = readlinkat(dirfd(descriptors), entry->d_name, link, sizeof(link) - 1);
 		if (n <= 0)
 			continue;
@@ -240,8 +241,17 @@ static SocketOwner look_up(const SocketOwners *owners, const SocketPair *pair)
 	return r == 0 ? find_by_inode(owners, inode) : (SocketOwner){ 0 };
 }
 
+static uint64_t processor_usec(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
+}
+
 SocketOwner socket_owners_find(SocketOwners *owners, const SocketPair *pair, uint64_t now_usec)
 {
+	uint64_t began_usec;
 	Known *known;
 
 	if (owners->leader <= 0)
@@ -253,14 +263,17 @@ SocketOwner socket_owners_find(SocketOwners *owners, const SocketPair *pair, uin
 	if (now_usec - owners->second_usec >= USEC_PER_SEC) {
 		owners->second_usec = now_usec;
 		owners->lookups = 0;
+		owners->spent_usec = 0;
 	}
-	if (owners->lookups >= SOCKET_OWNER_LOOKUPS_MAX)
+	if (owners->lookups >= SOCKET_OWNER_LOOKUPS_MAX || owners->spent_usec >= SOCKET_OWNER_USEC_MAX)
 		return (SocketOwner){ 0 };
 	owners->lookups++;
+	began_usec = processor_usec();
 	known = &owners->known[owners->next_known++ % CACHE_MAX];
 	*known = (Known){ .until_usec = now_usec + CACHE_USEC,
 			  .protocol = pair->protocol,
 			  .port = pair->source_port,
 			  .owner = look_up(owners, pair) };
+	owners->spent_usec += processor_usec() - began_usec;
 	return known->owner;
 }

@@ -14,8 +14,11 @@
 
 /* In a second; who asks more often is told nothing. */
 #define SOCKET_OWNER_LOOKUPS_MAX 50u
+/* Processor time of a second; beyond it likewise. */
+#define SOCKET_OWNER_USEC_MAX (100 * USEC_PER_MSEC)
+/* Of one look-up: processes, and threads and descriptors of all of them together. */
 #define SOCKET_OWNER_PROCESSES_MAX 256u
-#define SOCKET_OWNER_DESCRIPTORS_MAX 2048u
+#define SOCKET_OWNER_STEPS_MAX 4096u
 
 typedef struct SocketOwner {
 	char name[16]; /* of the process (proc(5), comm): any bytes, "" when nobody was found */

@@ -245,6 +245,41 @@ def flood_keeps_nothing_waiting(lab):
     equal(arrived(lab, "flood"), [])
 
 
+CROWD = """
+import os, resource, socket, sys, threading, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+for _ in range(20):
+    if os.fork() == 0:
+        for _ in range(200):
+            os.dup(0)
+        for _ in range(50):
+            threading.Thread(target=sys.stdin.buffer.raw.read, args=(0,), daemon=True).start()
+            threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        time.sleep(60)
+        os._exit(0)
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(200):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.sendto(b"x", ("10.1.2.3", 7007))
+    s.close()
+print("sent", flush=True)
+sys.stdin.readline()
+"""
+
+
+@test(60, needs="bus")
+def crowds_cost_little(lab):
+    """An agent with more processes, threads and descriptors than are looked at: its attempts count, and nothing waits."""
+    with Held(lab, ALICE, program(CROWD)) as held:
+        begin = time.monotonic()
+        go_on(held)
+        equal(held.process.stdout.readline(), b"sent\n")
+        equal(counted(lab, held), 200)
+        holds(time.monotonic() - begin < 3, f"{time.monotonic() - begin:.1f} s")
+        lab.call("StopSession", "sa{sv}", held.id, 0, user=ALICE).ok()
+
+
 def holders_of_the_device():
     """Processes that have a descriptor of deny0 (tun(4): fdinfo)."""
     found = set()
