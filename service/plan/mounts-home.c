@@ -198,8 +198,9 @@ static int expose(PlanBuild *build, const char *name, ExposeTypes types, EntryMo
 /*
  * Can name be covered, a path below the home whose last component lies in a directory that agents write? What
  * is missing needs no cover. A link there could not hold one: a mount would lie on what it leads to, and the
- * link itself could be replaced. Return: 1 and *ret, 0 when it is missing, -ELOOP for a link, another
- * negative errno.
+ * link itself could be replaced. What lies behind a mode is not missing: an agent may have set the mode, and
+ * may change it again. Return: 1 and *ret, 0 when it is missing, -ELOOP for a link, -EACCES when that cannot
+ * be told, another negative errno.
  */
 static int find_mask(PlanBuild *build, const char *name, PlanNode *ret)
 {
@@ -212,7 +213,7 @@ static int find_mask(PlanBuild *build, const char *name, PlanNode *ret)
 	int r = view->resolve(view->userdata, path, &node);
 	if (r >= 0)
 		r = view->resolve(view->userdata, directory, &parent);
-	if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
+	if (r == -ENOENT || r == -ENOTDIR)
 		return 0;
 	if (r < 0)
 		return r;
@@ -235,6 +236,11 @@ static int mask(PlanBuild *build, const char *name, const char *origin, const ch
 				    "%s/%s is a link, and what the person's own session runs from there "
 				    "cannot be kept from "
 				    "the agent; put the directory itself there",
+				    build->home, name);
+	if (r == -EACCES)
+		return build_refuse(build, CS_ERROR_PLAN_REFUSED,
+				    "%s/%s could not be kept from the agent: the mode of a directory above "
+				    "it keeps everybody out, and can be changed; chmod u+rwx that",
 				    build->home, name);
 	if (r <= 0 || plan_hides(build->plan, node.path))
 		return r < 0 ? r : 0;
@@ -396,9 +402,17 @@ int build_share(PlanBuild *build)
 		_cleanup_free_ char *name = below(".local/share", share_masks[i]);
 
 		r = name ? find_mask(build, name, &node) : -ENOMEM;
-		if (r < 0 && r != -ELOOP)
+		if (r < 0 && r != -ELOOP && r != -EACCES)
 			return r;
-		if (r == -ELOOP) {
+		if (r == -EACCES) {
+			whole = false;
+			r = plan_warn(build->plan,
+				      "%s/.local/share stays hidden: its mode keeps even its owner out, and "
+				      "what is in it could not be kept from the agent; chmod u+rwx it",
+				      build->home);
+			if (r < 0)
+				return r;
+		} else if (r == -ELOOP) {
 			whole = false;
 			r = plan_warn(build->plan,
 				      "%s/.local/share stays hidden: %s in it is a link, and could not be "

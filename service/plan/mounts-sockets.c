@@ -56,6 +56,30 @@ static int pin_above(PlanBuild *build, const char *path, const char *root, size_
 	return 0;
 }
 
+/*
+ * Where is what lies at path, or the directory of the caller's whose mode keeps even its owner out: an agent
+ * may have set that, and may change it again. Return: as the view's resolve().
+ */
+static int find(const PlanBuild *build, const char *path, PlanNode *ret)
+{
+	_cleanup_free_ char *part = NULL;
+	int r = build->view->resolve(build->view->userdata, path, ret);
+
+	if (r != -EACCES)
+		return r;
+	part = strdup(path);
+	if (!part)
+		return -ENOMEM;
+	for (char *slash; r == -EACCES && (slash = strrchr(part, '/')) && slash != part;) {
+		*slash = '\0';
+		r = build->view->resolve(build->view->userdata, part, ret);
+	}
+	if (r < 0 || (S_ISDIR(ret->mode) && ret->uid == build->request->uid))
+		return r;
+	plan_node_done(ret);
+	return -EACCES;
+}
+
 static int pin(PlanBuild *build)
 {
 	size_t pins = 0;
@@ -64,7 +88,7 @@ static int pin(PlanBuild *build)
 		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 		_cleanup_free_ char *root = NULL;
 		const Entry *entry;
-		int r = build->view->resolve(build->view->userdata, build->facts->sockets[i], &node);
+		int r = find(build, build->facts->sockets[i], &node);
 
 		if (r == -ENOMEM)
 			return r;
@@ -92,7 +116,7 @@ static int cover(PlanBuild *build, bool bound)
 		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 
 		/* One that has gone, or that the caller cannot reach, needs no cover. */
-		int r = build->view->resolve(build->view->userdata, build->facts->sockets[i], &node);
+		int r = find(build, build->facts->sockets[i], &node);
 		if (r == -ENOMEM)
 			return r;
 		if (r < 0 || !(S_ISSOCK(node.mode) || S_ISFIFO(node.mode) || S_ISDIR(node.mode)) ||

@@ -121,6 +121,9 @@ static int make_one(const Placeholders *placeholders, const PlanNode *directory,
 
 	if (fstatat(directory->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
+	/* The plan finds that out as well, and shows nothing of it. */
+	if (errno == EACCES)
+		return 0;
 	if (errno != ENOENT)
 		return -errno;
 	r = record_path(placeholders, directory->path, name);
@@ -139,8 +142,13 @@ int placeholders_make(Placeholders *placeholders, const char *directory, const c
 		return r == -ENOENT ? 0 : r;
 	for (size_t i = 0; names[i]; i++) {
 		r = make_one(placeholders, &node, names[i]);
-		/* Where the caller cannot make it, the agent cannot either. */
-		if (r < 0 && r != -EROFS && r != -EACCES)
+		/* The directory is the caller's: the agent can change a mode that is in the way. */
+		if (r == -EACCES)
+			return refuse(ret_problem, r,
+				      "%s/%s cannot be made, to be hidden from the agent; chmod u+rwx %s",
+				      node.path, names[i], node.path);
+		/* Then the agent cannot either. */
+		if (r < 0 && r != -EROFS)
 			return refuse(ret_problem, r, "%s/%s cannot be made, to be hidden from the agent: %s",
 				      node.path, names[i], strerror(-r));
 	}

@@ -154,14 +154,32 @@ int sockets_parse(FILE *text, const SocketPlaces *places, char ***ret)
 	return r;
 }
 
-/* connect(2), and open(2) for writing, ask for write permission (unix(7), fifo(7)). */
+/* Is a directory on the way to path this user's, and closed to its owner? An agent may open it again. */
+static bool is_shut_in(const char *path)
+{
+	_cleanup_free_ char *part = strdup(path);
+	struct stat st;
+
+	for (char *slash; part && (slash = strrchr(part, '/')) && slash != part;) {
+		*slash = 0;
+		if (lstat(part, &st) == 0)
+			return S_ISDIR(st.st_mode) && st.st_uid == getuid() && access(part, X_OK) < 0;
+		if (errno != EACCES)
+			return false;
+	}
+	return false;
+}
+
+/* connect(2), and open(2) for writing, ask for write permission (unix(7), fifo(7)); an owner can give it. */
 static SocketWeight weigh(const char *path, mode_t type, uid_t *ret_uid)
 {
 	_cleanup_close_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || (st.st_mode & S_IFMT) != type ||
-	    faccessat(fd, "", W_OK, AT_EMPTY_PATH) < 0)
+	if (fd < 0)
+		return errno == EACCES && type == S_IFSOCK && is_shut_in(path) ? SOCKET_OWN : SOCKET_CLOSED;
+	if (fstat(fd, &st) < 0 || (st.st_mode & S_IFMT) != type ||
+	    (st.st_uid != getuid() && faccessat(fd, "", W_OK, AT_EMPTY_PATH) < 0))
 		return SOCKET_CLOSED;
 	if (ret_uid)
 		*ret_uid = st.st_uid;
