@@ -246,16 +246,16 @@ def flood_keeps_nothing_waiting(lab):
 
 
 CROWD = """
-import os, resource, socket, sys, threading, time
+import os, resource, socket, sys, threading
 resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 for _ in range(20):
     if os.fork() == 0:
         for _ in range(200):
             os.dup(0)
-        for _ in range(50):
-            threading.Thread(target=sys.stdin.buffer.raw.read, args=(0,), daemon=True).start()
-            threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-        time.sleep(60)
+        waiting, kept = os.pipe()
+        for _ in range(100):
+            threading.Thread(target=os.read, args=(waiting, 1), daemon=True).start()
+        os.read(waiting, 1)
         os._exit(0)
 print("ready", flush=True)
 sys.stdin.readline()
