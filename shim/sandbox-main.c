@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <time.h>
 
-#include "dbus/client.h"
+#include "dbus/client-remote.h"
 #include "shim/handoff.h"
 #include "shim/sandbox.h"
+
+static int open_bus(const char *host, sd_bus **ret, sd_bus_error *reterr)
+{
+	return host ? client_open_remote(host, ret, reterr) : client_open(ret, reterr);
+}
 
 int main(int argc, char **argv)
 {
@@ -14,7 +19,7 @@ int main(int argc, char **argv)
 		.interactive = isatty(STDIN_FILENO),
 		.environment = environ,
 		.read_link = sandbox_read_link,
-		.open = client_open,
+		.open_bus = open_bus,
 		.agent = text_agent_start,
 		.handoff = handoff_exec,
 	};

@@ -1,11 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/sandbox.h"
 
-#include "dbus/names.h"
+#include <poll.h>
 
-static int refuse_verb(const char *name, char **ret_problem)
+#include "dbus/client-remote.h"
+#include "dbus/names.h"
+#include "shim/nearest.h"
+
+#define NAMES_MOST 64u
+
+static const char *nearest_verb(const char *name)
 {
+	const char *names[NAMES_MOST + 1] = { NULL };
+
+	for (size_t i = 0; i < NAMES_MOST && sandbox_verb_at(i); i++)
+		names[i] = sandbox_verb_at(i)->name;
+	return nearest_name(name, names);
+}
+
+int sandbox_refuse_verb(const char *name, char **ret_problem)
+{
+	const char *nearest = name ? nearest_verb(name) : NULL;
 	_cleanup_free_ char *names = NULL;
+
+	if (nearest)
+		return refuse(ret_problem, -EINVAL, "there is no verb '%s'; did you mean '%s'?", name,
+			      nearest);
 
 	for (size_t i = 0; sandbox_verb_at(i); i++) {
 		char *longer;
@@ -26,6 +46,31 @@ static bool has_option(const SandboxVerb *verb, const char *option)
 		if (streq(*own, option))
 			return true;
 	return false;
+}
+
+#define DASHES "--"
+
+static int refuse_option(const char *option, const SandboxVerb *verb, char **ret_problem)
+{
+	/* The dashes are in all of them: without them a few letters weigh more. */
+	const char *names[NAMES_MOST + 1] = { "json", "help", "host", "version" };
+	const char *nearest = NULL, *rest = starts_with(option, DASHES), *name;
+	size_t n = verb ? 3 : 4;
+
+	for (const char *const *own = verb ? verb->options : NULL; own && *own && n < NAMES_MOST - 2; own++)
+		if ((name = starts_with(*own, DASHES)))
+			names[n++] = name;
+	if (verb && verb->value_option)
+		names[n++] = verb->value_option + strlen(DASHES);
+	if (verb && verb->second_value_option)
+		names[n++] = verb->second_value_option + strlen(DASHES);
+	names[n] = NULL;
+	if (rest)
+		nearest = nearest_name(rest, names);
+	return nearest ? refuse(ret_problem, -EINVAL, "there is no option '%s'; did you mean '" DASHES "%s'?",
+				option, nearest)
+		       : refuse(ret_problem, -EINVAL, "there is no option '%s'; see 'claude-sandbox --help'",
+				option);
 }
 
 /* "--name VALUE" or "--name=VALUE". Return: 1 when next was taken; 0; -ENOENT for another option. */
@@ -56,12 +101,35 @@ static int parse_value(const char *option, const char *next, SandboxCall *call, 
 					      &call->second_value, ret_problem);
 }
 
+/* "-H HOST", "-HHOST", "--host HOST", "--host=HOST". Return as parse_one_value(). */
+static int parse_host(const char *option, const char *next, SandboxCall *call, char **ret_problem)
+{
+	const char *rest = starts_with(option, "--host"), *joined = NULL;
+
+	if (rest && *rest == '=')
+		joined = rest + 1;
+	else if (!rest || *rest != '\0') {
+		rest = starts_with(option, "-H");
+		if (!rest)
+			return -ENOENT;
+		joined = *rest ? rest : NULL;
+	}
+	call->host = joined ?: next;
+	if (!call->host || !*call->host)
+		return refuse(ret_problem, -EINVAL,
+			      "'%s' needs a machine; write [USER@]HOST[:PORT] behind it",
+			      joined ? "--host" : option);
+	return joined == NULL;
+}
+
 /* Return: 1 when next was taken as well; 0; a negative errno. */
 static int parse_option(const char *option, const char *next, SandboxCall *call, char **ret_problem)
 {
 	int r;
 
 	r = parse_value(option, next, call, ret_problem);
+	if (r == -ENOENT)
+		r = parse_host(option, next, call, ret_problem);
 	if (r != -ENOENT)
 		return r;
 	if (has_option(call->verb, option)) {
@@ -78,8 +146,7 @@ static int parse_option(const char *option, const char *next, SandboxCall *call,
 	else if (streq(option, "--version") && !call->verb)
 		call->version = true;
 	else
-		return refuse(ret_problem, -EINVAL, "there is no option '%s'; see 'claude-sandbox --help'",
-			      option);
+		return refuse_option(option, call->verb, ret_problem);
 	return 0;
 }
 
@@ -101,7 +168,14 @@ static int check(const SandboxCall *call, char **ret_problem)
 	if (call->help || call->version)
 		return 0;
 	if (!verb)
-		return refuse_verb(NULL, ret_problem);
+		return sandbox_refuse_verb(NULL, ret_problem);
+	if (call->host && !client_remote_is_valid(call->host))
+		return refuse(ret_problem, -EINVAL,
+			      "'%s' is not [USER@]HOST[:PORT]; write it as for ssh, without options",
+			      call->host);
+	if (call->host && verb->here)
+		return refuse(ret_problem, -EINVAL, "'%s' takes no -H: %s; log in there and run it",
+			      verb->name, verb->here);
 	if (call->json && !verb->has_json)
 		return refuse(ret_problem, -EINVAL, "'%s' has no --json; leave it out", verb->name);
 	if (verb->argument && !call->argument)
@@ -127,7 +201,7 @@ int sandbox_parse(int argc, char *const *argv, SandboxCall *ret, char **ret_prob
 		} else if (!call.verb) {
 			call.verb = sandbox_verb_find(argv[i]);
 			if (!call.verb)
-				return refuse_verb(argv[i], ret_problem);
+				return sandbox_refuse_verb(argv[i], ret_problem);
 			if (call.verb->passes_on) {
 				parse_passed_on(argv + i + 1, &call);
 				break;
@@ -159,7 +233,7 @@ void sandbox_help(FILE *out, const SandboxVerb *verb)
 			verb->summary, verb->details);
 		return;
 	}
-	fputs("Usage: claude-sandbox [--json] VERB [ARGUMENT...]\n\n"
+	fputs("Usage: claude-sandbox [-H HOST] [--json] VERB [ARGUMENT...]\n\n"
 	      "Sessions of coding agents in their jails. To start one, type the agent's name: claude.\n\n"
 	      "Verbs:\n",
 	      out);
@@ -172,6 +246,7 @@ void sandbox_help(FILE *out, const SandboxVerb *verb)
 	}
 	fputs("\nOptions:\n"
 	      "  --json                  write JSON instead of lines\n"
+	      "  -H, --host [USER@]HOST  ask the service of another machine, over ssh\n"
 	      "  -h, --help              show this help, or that of the verb\n"
 	      "  --version               show this command's version\n\n"
 	      "Exit status: 0 fine, 1 something is wrong, 2 usage, 125 could not run.\n"
@@ -203,9 +278,18 @@ int sandbox_read_link(const char *path, char **ret)
 	return -ENAMETOOLONG;
 }
 
+/* The pipe's other end was closed, as head(1) does: that is no mistake, whoever had SIGPIPE ignored. */
+static bool reader_is_gone(FILE *out)
+{
+	struct pollfd end = { .fd = fileno(out) };
+
+	return end.fd >= 0 && poll(&end, 1, 0) > 0 && (end.revents & (POLLERR | POLLHUP));
+}
+
 int sandbox_run(int argc, char *const *argv, const SandboxContext *context)
 {
 	_cleanup_free_ char *problem = NULL;
+	SandboxContext there = *context;
 	SandboxCall call;
 	int status = 0;
 
@@ -213,14 +297,20 @@ int sandbox_run(int argc, char *const *argv, const SandboxContext *context)
 		print_complaint(context->err, problem);
 		return CS_EXIT_USAGE;
 	}
+	there.host = call.host;
+	/* Where the person stands here says nothing about the sessions there. */
+	if (call.host)
+		there.directory = NULL;
 	if (call.help)
 		sandbox_help(context->out, call.verb);
 	else if (call.version)
 		fputs("claude-sandbox " CS_VERSION "\n", context->out);
 	else
-		status = call.verb->run(&call, context);
+		status = call.verb->run(&call, &there);
 
 	if (fflush(context->out) != 0 || ferror(context->out)) {
+		if (reader_is_gone(context->out))
+			return CS_EXIT_REFUSED;
 		print_complaint(context->err, "the output cannot be written; look at where it goes");
 		return CS_EXIT_REFUSED;
 	}

@@ -22,8 +22,9 @@ typedef struct SandboxContext {
 	const char *directory; /* the current one, absolute; NULL: it cannot be told */
 	/* sandbox_read_link() */
 	int (*read_link)(const char *path, char **ret);
-	/* client_open() */
-	int (*open)(sd_bus **ret, sd_bus_error *reterr);
+	const char *host; /* -H, valid; NULL: this machine */
+	/* client_open() or, where there is a host, client_open_remote(). Verbs call verb_open(). */
+	int (*open_bus)(const char *host, sd_bus **ret, sd_bus_error *reterr);
 	/* text_agent_start() */
 	int (*agent)(TextAgent *agent);
 	/* handoff_exec(): returns only with a negative errno */
@@ -36,6 +37,7 @@ typedef struct SandboxVerb SandboxVerb;
 typedef struct SandboxCall {
 	const SandboxVerb *verb; /* NULL with help or version: of the whole command */
 	bool json, help, version;
+	const char *host;         /* -H, or NULL */
 	const char *option;       /* the one of the verb's own options that was given, or NULL */
 	const char *argument;     /* the verb's argument, or NULL */
 	const char *second;       /* its second one, or NULL */
@@ -56,7 +58,8 @@ struct SandboxVerb {
 		*options; /* its own, behind its name, of which one may be given; NULL, or ends with NULL */
 	const char *value_option, *second_value_option; /* its own, behind its name, with a value; or NULL */
 	bool has_json;
-	bool passes_on; /* everything behind it belongs to another program */
+	bool passes_on;   /* everything behind it belongs to another program */
+	const char *here; /* why it cannot be about another machine; NULL: it can */
 	/* Return: an exit status. */
 	int (*run)(const SandboxCall *call, const SandboxContext *context);
 };
@@ -64,6 +67,9 @@ struct SandboxVerb {
 /* The verb of that name, or NULL. sandbox_verb_at(): index from 0, NULL at the end. */
 const SandboxVerb *sandbox_verb_find(const char *name);
 const SandboxVerb *sandbox_verb_at(size_t index);
+
+/* Say that there is no such verb, and which may be meant. Return: -EINVAL with *ret_problem, -ENOMEM. */
+int sandbox_refuse_verb(const char *name, char **ret_problem);
 
 /*
  * Options stand anywhere; "--" ends them; behind `shell` all but a first "--help" or "--" is the shell's.

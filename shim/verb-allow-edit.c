@@ -159,7 +159,7 @@ int verb_allow_edit(const SandboxCall *call, const SandboxContext *context)
 		return verb_refuse(context, CS_EXIT_USAGE,
 				   "'allow-ip edit' is for a person at a terminal; use 'allow-ip add' and "
 				   "'remove'");
-	r = context->open(&bus, &error);
+	r = verb_open(context, &bus, &error);
 	if (r >= 0)
 		r = client_list_allow_ip(bus, &table, &error);
 	if (r < 0)

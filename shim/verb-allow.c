@@ -27,7 +27,7 @@ static int show_list(const SandboxCall *call, const SandboxContext *context)
 	_cleanup_bus_ sd_bus *bus = NULL;
 	int r;
 
-	r = context->open(&bus, &error);
+	r = verb_open(context, &bus, &error);
 	if (r >= 0)
 		r = client_list_allow_ip(bus, &addresses, &error);
 	if (r < 0)
@@ -139,7 +139,7 @@ static int add(const SandboxCall *call, const SandboxContext *context)
 	if (call->second_value)
 		return verb_refuse(context, CS_EXIT_USAGE,
 				   "--for is about one session; name it with --session, or leave --for out");
-	r = context->open(&bus, &error);
+	r = verb_open(context, &bus, &error);
 	if (r >= 0)
 		r = client_add_allow_ip(bus, call->second, call->third ?: "", context->interactive,
 					&unconfirmed, &error);
@@ -155,7 +155,7 @@ static int remove_one(const SandboxCall *call, const SandboxContext *context)
 
 	if (call->value)
 		return remove_from_one(call, context);
-	r = context->open(&bus, &error);
+	r = verb_open(context, &bus, &error);
 	if (r >= 0)
 		r = client_remove_allow_ip(bus, call->second, context->interactive, &unconfirmed, &error);
 	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "removed", NULL, unconfirmed);

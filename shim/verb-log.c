@@ -255,7 +255,7 @@ int verb_log(const SandboxCall *call, const SandboxContext *context)
 			"'%s' is not the whole id of a session; 'claude-sandbox log' shows those that "
 			"have ended too",
 			call->argument);
-	r = context->open(&bus, &error);
+	r = verb_open(context, &bus, &error);
 	if (r < 0)
 		return verb_complain(context, r, &error);
 	if (call->option)

@@ -19,6 +19,7 @@ static const SandboxVerb verbs[] = {
 			"Starts bash as an agent would be started: the same mounts, variables and network.\n"
 			"Everything behind 'shell' goes to bash; its exit status is the command's.\n",
 		.passes_on = true,
+		.here = "a jail is made on the machine where it is asked for",
 		.run = verb_shell,
 	},
 	{
@@ -148,6 +149,7 @@ static const SandboxVerb verbs[] = {
 	},
 	{
 		.name = "install",
+		.here = "agents are installed on the machine where it runs",
 		.synopsis = "[--json] AGENT [VERSION] | --list | --remove AGENT",
 		.summary = "install an agent for every user, from npm's registry",
 		.details = "AGENT is claude, codex or pi; VERSION a version or a tag of the registry, else "

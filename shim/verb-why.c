@@ -120,6 +120,11 @@ static int why_path(const SandboxCall *call, const SandboxContext *context)
 	_cleanup_bus_ sd_bus *bus = NULL;
 	int r;
 
+	if (context->host)
+		return verb_refuse(context, CS_EXIT_USAGE,
+				   "the links of a path on %s cannot be followed from here; run "
+				   "'claude-sandbox why' there",
+				   context->host);
 	r = make_absolute(context, call->argument, &path);
 	if (r == -ENOMEM)
 		return verb_complain_memory(context);

@@ -3,11 +3,18 @@
 
 #include <stdarg.h>
 
+#include "dbus/client-remote.h"
 #include "dbus/names.h"
+
+int verb_open(const SandboxContext *context, sd_bus **ret, sd_bus_error *reterr)
+{
+	return context->open_bus(context->host, ret, reterr);
+}
 
 int verb_complain(const SandboxContext *context, int error, const sd_bus_error *e)
 {
-	_cleanup_free_ char *sentence = client_sentence(error, e);
+	_cleanup_free_ char *sentence =
+		context->host ? client_remote_sentence(context->host, error, e) : client_sentence(error, e);
 
 	print_complaint(context->err, sentence);
 	return sd_bus_error_has_name(e, CS_ERROR_NO_SUCH_SESSION) ? CS_EXIT_FOUND : CS_EXIT_REFUSED;
@@ -145,7 +152,7 @@ int verb_find_session(const SandboxContext *context, const char *id, sd_bus **re
 	if (id && !client_id_is_prefix(id))
 		return verb_refuse(context, CS_EXIT_USAGE,
 				   "'%s' is no session's id; 'claude-sandbox sessions' lists them", id);
-	r = context->open(&bus, &error);
+	r = verb_open(context, &bus, &error);
 	if (r >= 0 && id && strlen(id) == CS_ID_LENGTH) {
 		r = look_for(context, bus, id, &error);
 	} else if (r >= 0) {

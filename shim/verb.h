@@ -14,6 +14,9 @@ static inline void bus_close(sd_bus **bus)
 #define _cleanup_bus_ _cleanup_(bus_close)
 #define _cleanup_error_ _cleanup_(sd_bus_error_free)
 
+/* Connect to the bus that is meant. Return as client_open(). */
+int verb_open(const SandboxContext *context, sd_bus **ret, sd_bus_error *reterr);
+
 /* Say why a call failed. Return: CS_EXIT_FOUND when there is no such session, else CS_EXIT_REFUSED. */
 int verb_complain(const SandboxContext *context, int error, const sd_bus_error *e);
 /* Return: CS_EXIT_REFUSED. */

@@ -109,7 +109,7 @@ int verb_sessions(const SandboxCall *call, const SandboxContext *context)
 	_cleanup_bus_ sd_bus *bus = NULL;
 	int r;
 
-	r = context->open(&bus, &error);
+	r = verb_open(context, &bus, &error);
 	if (r >= 0)
 		r = call->option ? verb_list_all(context, bus, &sessions, &error)
 				 : client_list_sessions(bus, &sessions, &error);
@@ -168,7 +168,7 @@ int verb_policy(const SandboxCall *call, const SandboxContext *context)
 	_cleanup_bus_ sd_bus *bus = NULL;
 	int r;
 
-	r = context->open(&bus, &error);
+	r = verb_open(context, &bus, &error);
 	if (r >= 0)
 		r = client_get_property(bus, CS_PROPERTY_CONFIG_ERROR, &config_error, &error);
 	if (r < 0)
@@ -195,7 +195,7 @@ int verb_version(const SandboxCall *call, const SandboxContext *context)
 	const char *cells[ELEMENTSOF(columns)] = { CS_VERSION };
 	int r;
 
-	r = context->open(&bus, &error);
+	r = verb_open(context, &bus, &error);
 	if (r >= 0)
 		r = client_get_property(bus, CS_PROPERTY_VERSION, &service, &error);
 	cells[1] = service;
@@ -215,7 +215,11 @@ int verb_version(const SandboxCall *call, const SandboxContext *context)
 	}
 	if (!streq(service, CS_VERSION)) {
 		print_complaint(context->err,
-				"the service has another version than this command; restart claude-sandboxd");
+				context->host
+					? "the service there has another version than this command; what "
+					  "it says may be shown in part"
+					: "the service has another version than this command; restart "
+					  "claude-sandboxd");
 		return CS_EXIT_FOUND;
 	}
 	return 0;
@@ -227,7 +231,7 @@ int verb_help(const SandboxCall *call, const SandboxContext *context)
 	_cleanup_free_ char *problem = NULL;
 
 	if (call->argument && !verb) {
-		(void)refuse(&problem, 0, "there is no verb '%s'; see 'claude-sandbox help'", call->argument);
+		(void)sandbox_refuse_verb(call->argument, &problem);
 		print_complaint(context->err, problem);
 		return CS_EXIT_USAGE;
 	}

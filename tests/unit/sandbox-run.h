@@ -16,12 +16,14 @@ typedef struct Run {
 } Run;
 
 static Peer *service;
+static char asked_host[64];
 static const char *run_directory;
 static int (*run_read_link)(const char *path, char **ret) = sandbox_read_link;
 static char handed_over[256];
 
-static _unused_ int open_peer(sd_bus **ret, sd_bus_error *reterr)
+static _unused_ int open_peer(const char *host, sd_bus **ret, sd_bus_error *reterr)
 {
+	snprintf(asked_host, sizeof(asked_host), "%s", host ?: "");
 	if (!service) {
 		sd_bus_error_set(reterr, SD_BUS_ERROR_NO_SERVER, NULL);
 		return -ENOENT;
@@ -65,7 +67,7 @@ static _unused_ Run run(const char *line)
 		.environment = environ,
 		.directory = run_directory,
 		.read_link = run_read_link,
-		.open = open_peer,
+		.open_bus = open_peer,
 		.handoff = note_handoff,
 	};
 

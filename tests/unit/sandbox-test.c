@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
+
 #include "dbus/client.h"
 #include "shim/sandbox.h"
 #include "tests/unit/sandbox-run.h"
@@ -46,19 +48,38 @@ static void options_stand_anywhere(void **state)
 	assert_null(call.verb);
 }
 
+#define VERBS(sentence)                                                                               \
+	sentence "the verbs are: shell, sessions, show, exposure, routes, ports, denied, why, stop, " \
+		 "allow-ip, "                                                                         \
+		 "policy, install, log, version, help"
+
 static void mistakes_are_usage(void **state)
 {
 	static const struct {
 		const char *line, *err;
 	} cases[] = {
-		{ "claude-sandbox", "a verb is missing; the verbs are: shell, sessions, show, exposure, "
-				    "routes, ports, denied, why, stop, allow-ip, "
-				    "policy, install, log, version, help" },
-		{ "claude-sandbox doctr", "there is no verb 'doctr'; the verbs are: shell, sessions, show, "
-					  "exposure, routes, ports, denied, why, stop, "
-					  "allow-ip, policy, install, log, version, help" },
-		{ "claude-sandbox --jsn sessions",
-		  "there is no option '--jsn'; see 'claude-sandbox --help'" },
+		{ "claude-sandbox", VERBS("a verb is missing; ") },
+		{ "claude-sandbox quux", VERBS("there is no verb 'quux'; ") },
+		{ "claude-sandbox sesions", "there is no verb 'sesions'; did you mean 'sessions'?" },
+		{ "claude-sandbox help sto", "there is no verb 'sto'; did you mean 'stop'?" },
+		{ "claude-sandbox --jsn sessions", "there is no option '--jsn'; did you mean '--json'?" },
+		{ "claude-sandbox why --sesion a /",
+		  "there is no option '--sesion'; did you mean '--session'?" },
+		{ "claude-sandbox sessions --session a",
+		  "there is no option '--session'; see 'claude-sandbox --help'" },
+		{ "claude-sandbox -H", "'-H' needs a machine; write [USER@]HOST[:PORT] behind it" },
+		{ "claude-sandbox sessions --host=",
+		  "'--host' needs a machine; write [USER@]HOST[:PORT] behind it" },
+		{ "claude-sandbox -H -oProxyCommand=x sessions",
+		  "'-oProxyCommand=x' is not [USER@]HOST[:PORT]; write it as for ssh, without options" },
+		{ "claude-sandbox -H far shell", "'shell' takes no -H: a jail is made on the machine where "
+						 "it is asked for; log in there and "
+						 "run it" },
+		{ "claude-sandbox install --list -Hfar", "'install' takes no -H: agents are installed on the "
+							 "machine where it runs; log in there and "
+							 "run it" },
+		{ "claude-sandbox -H far why /etc",
+		  "the links of a path on far cannot be followed from here; run 'claude-sandbox why' there" },
 		{ "claude-sandbox sessions --version",
 		  "there is no option '--version'; see 'claude-sandbox --help'" },
 		{ "claude-sandbox stop", "'stop' needs ID; usage: claude-sandbox stop [--json] ID" },
@@ -99,7 +120,7 @@ static void mistakes_are_usage(void **state)
 		{ "claude-sandbox install claude 1 2",
 		  "'2' is one argument too many; usage: claude-sandbox install [--json] AGENT [VERSION] | "
 		  "--list | --remove AGENT" },
-		{ "claude-sandbox help x", "there is no verb 'x'; see 'claude-sandbox help'" },
+		{ "claude-sandbox help x", VERBS("there is no verb 'x'; ") },
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
@@ -339,7 +360,7 @@ static void versions_are_compared(void **state)
 
 static void output_that_cannot_be_written_is_a_failure(void **state)
 {
-	SandboxContext context = { .out = fopen("/dev/full", "w"), .open = open_peer };
+	SandboxContext context = { .out = fopen("/dev/full", "w"), .open_bus = open_peer };
 	char *argv[] = { (char *)"claude-sandbox", (char *)"--help", NULL };
 	char *err = NULL;
 	size_t size;
@@ -349,6 +370,56 @@ static void output_that_cannot_be_written_is_a_failure(void **state)
 	assert_int_equal(sandbox_run(2, argv, &context), CS_EXIT_REFUSED);
 	fclose(context.err);
 	assert_string_equal(err, "claude-sandbox: the output cannot be written; look at where it goes\n");
+	free(err);
+	fclose(context.out);
+}
+
+static void another_machine_is_asked(void **state)
+{
+	static const char *const lines[] = { "claude-sandbox -H root@far policy",
+					     "claude-sandbox -Hroot@far policy",
+					     "claude-sandbox policy --host root@far",
+					     "claude-sandbox --host=root@far policy" };
+
+	for (size_t i = 0; i < ELEMENTSOF(lines); i++) {
+		*asked_host = '\0';
+		expect(NULL, lines[i], CS_EXIT_REFUSED, "",
+		       "claude-sandbox: root@far: no system bus answers at /run/dbus/system_bus_socket; "
+		       "start it "
+		       "('sudo ./quickstart' does)\n");
+		assert_string_equal(asked_host, "root@far");
+	}
+	expect(NULL, "claude-sandbox policy", CS_EXIT_REFUSED, "",
+	       "claude-sandbox: no system bus answers at /run/dbus/system_bus_socket; start it ('sudo "
+	       "./quickstart' does)\n");
+	assert_string_equal(asked_host, "");
+	/* The current directory is one of this machine. */
+	run_directory = "/home/u/project";
+	expect_answer(
+		answer_sessions, "claude-sandbox --host far show", CS_EXIT_FOUND, "",
+		"claude-sandbox: more than one session may be meant; name one by its id ('claude-sandbox "
+		"sessions' lists them)\n");
+	run_directory = NULL;
+}
+
+static void a_reader_that_went_is_no_mistake(void **state)
+{
+	char *argv[] = { (char *)"claude-sandbox", (char *)"--help", NULL };
+	SandboxContext context = { .open_bus = open_peer };
+	char *err = NULL;
+	size_t size;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	close(ends[0]);
+	context.out = fdopen(ends[1], "w");
+	context.err = open_memstream(&err, &size);
+	assert_true(context.out && context.err);
+	signal(SIGPIPE, SIG_IGN);
+	assert_int_equal(sandbox_run(2, argv, &context), CS_EXIT_REFUSED);
+	signal(SIGPIPE, SIG_DFL);
+	fclose(context.err);
+	assert_string_equal(err, "");
 	free(err);
 	fclose(context.out);
 }
@@ -367,6 +438,8 @@ int main(void)
 		cmocka_unit_test(errors_of_the_service_are_shown),
 		cmocka_unit_test(policy_is_shown_or_its_error),
 		cmocka_unit_test(versions_are_compared),
+		cmocka_unit_test(another_machine_is_asked),
+		cmocka_unit_test(a_reader_that_went_is_no_mistake),
 		cmocka_unit_test(output_that_cannot_be_written_is_a_failure),
 	};
 
