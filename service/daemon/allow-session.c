@@ -91,7 +91,7 @@ static void on_session_decided(void *userdata, int result, const char *reason)
 		return;
 	}
 	audit_refused(call->manager->audit, call->client->uid, CS_MEMBER_ALLOW_IP, CS_ERROR_NOT_AUTHORIZED,
-		      NULL, registry_find(call->manager->registry, call->id));
+		      NULL, call->id);
 	allow_call_refuse(call, auth_error_name(result), reason);
 }
 

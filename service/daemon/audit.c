@@ -142,15 +142,15 @@ void audit_posture(Audit *audit, Session *session)
 }
 
 void audit_refused(Audit *audit, uid_t uid, const char *member, const char *error, const char *agent,
-		   const Session *session)
+		   const char *about)
 {
 	AuditEvent event = event_begin(audit, AUDIT_REFUSED, uid, NULL);
 	const char *name = error ? strrchr(error, '.') : NULL;
 
 	/* It is the caller's event: another user's session is named, not shown to its owner's reader alone.
 	 */
-	if (session)
-		(void)audit_event_add(&event, "about", session->id);
+	if (about)
+		(void)audit_event_add(&event, "about", about);
 	(void)audit_event_add(&event, "agent", agent);
 	(void)audit_event_add(&event, "member", member);
 	(void)audit_event_add(&event, "error", name ? name + 1 : "Failed");

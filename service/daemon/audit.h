@@ -23,9 +23,10 @@ DEFINE_CLEANUP(Audit, audit_free)
 void audit_launch(Audit *audit, const Session *session, const char *widened, const char *widened_by);
 /* What the session has said first about its jail. Once for each session. */
 void audit_posture(Audit *audit, Session *session);
-/* uid called member and got error. agent, session: as far as it was about one, else NULL. */
+/* uid called member and got error. agent, about (the id of a session, as it was asked for: whether there
+ * is one is the asker's to learn elsewhere): as far as it was about one, else NULL. */
 void audit_refused(Audit *audit, uid_t uid, const char *member, const char *error, const char *agent,
-		   const Session *session);
+		   const char *about);
 void audit_stop(Audit *audit, const Session *session, uid_t by);
 /* marks: why its policy is laxer than the configuration now, or NULL. */
 void audit_adopted(Audit *audit, const Session *session, char *const *marks);

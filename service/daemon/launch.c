@@ -81,7 +81,7 @@ void launch_refuse(Launch *launch, const char *error, const char *sentence)
 	log_line("uid %u: launch of %s refused: %s", launch->client->uid, launch->profile->name,
 		 shown ? shown : error);
 	audit_refused(launch->manager->audit, launch->client->uid, CS_MEMBER_LAUNCH, error,
-		      launch->profile->name, launch->session);
+		      launch->profile->name, launch->session ? launch->session->id : NULL);
 	(void)sd_bus_reply_method_errorf(launch->call, error, "%s",
 					 shown ? shown : error_sentence(error, NULL));
 	launch_free(launch);

@@ -95,7 +95,7 @@ static void on_stop_decided(void *userdata, int result, const char *reason)
 		return;
 	}
 	audit_refused(stop->manager->audit, stop->client->uid, CS_MEMBER_STOP_SESSION,
-		      CS_ERROR_NOT_AUTHORIZED, NULL, registry_find(stop->manager->registry, stop->id));
+		      CS_ERROR_NOT_AUTHORIZED, NULL, stop->id);
 	(void)refuse(&sentence, result,
 		     "There is no session '%s' that you may see; 'claude-sandbox sessions' lists yours. Of "
 		     "another "

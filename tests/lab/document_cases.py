@@ -42,6 +42,29 @@ def call_of_the_contract(lab):
         lab.run([SANDBOX, "help", verb]).ok()
 
 
+@test(60, needs="bus")
+def lines_for_the_shell(lab):
+    """Each block of org.claudesandbox1(5) runs as it stands, and no member is missing; by root, whom nobody asks."""
+    import re
+    import xml.etree.ElementTree as ElementTree
+    from bus_cases import Held, INTERFACES
+    if not os.path.isdir(machine.SOURCE):
+        raise Skip("no copy of the tree")
+    lab.configure("no-forge\n")
+    with open(f"{machine.SOURCE}/docs/man/org.claudesandbox1.tail.scd", encoding="utf-8") as f:
+        text = f.read().split("# EXAMPLES")[1].split("# FILES")[0]
+    blocks = [block.replace("\\\\\n", "\\\n") for block in re.findall(r"```\n(.*?)```", text, flags=re.S)]
+    holds(len(blocks) >= 5, f"{len(blocks)} blocks")
+    with Held(lab, ALICE) as held:
+        for block in blocks:
+            result = lab.run(["/bin/bash", "-e", "-o", "pipefail", "-c", re.sub(r"\bID\b", held.id, block)], ROOT)
+            holds(result.status == 0 and result.out and not result.err, f"{block}\n{result!r}")
+        holds(held.process.wait(10) != 3, "it was stopped")
+    later = {"Doctor", "Verify", "Launch"}
+    members = {method.get("name") for method in ElementTree.parse(INTERFACES).getroot().iter("method")}
+    equal(sorted(name for name in members - later if not re.search(rf"\b{name}\b", text)), [], "members without a line")
+
+
 @test(needs="bus")
 def manual_pages(lab):
     """Installed, and man(1) has nothing to complain about."""
