@@ -15,10 +15,10 @@
 /* Nobody is there any more: what is left of it goes. */
 static void sweep(Manager *manager, const char *id, const char *why)
 {
-	char group[CS_ID_LENGTH + 1];
+	_cleanup_free_ char *group = NULL;
 	int r;
 
-	if (run_dir_read_group(id, group) >= 0)
+	if (run_dir_read_group(id, &group) >= 0)
 		cgroups_end(manager->cgroups, group);
 	r = run_dir_remove_session(id);
 	log_line("session %s is cleared away: %s%s%s", id, why, r < 0 ? "; its directory stays: " : "",
@@ -59,9 +59,12 @@ static int take_over(Manager *manager, const Record *record, int pidfd, int link
 	session->pidfd = TAKE_FD(owned_pidfd);
 	session->awaited = true;
 	session->posture_known = true; /* its first service wrote it down */
-	if (run_dir_read_group(record->id, session->group) >= 0 &&
-	    !cgroups_has(manager->cgroups, session->group))
-		session->group[0] = '\0';
+	if (run_dir_read_group(record->id, &session->group) >= 0) {
+		if (cgroups_has(manager->cgroups, session->group))
+			session->limits = cgroups_limits(manager->cgroups, session->group);
+		else
+			free(TAKE_PTR(session->group));
+	}
 	r = keeper_new(manager->event, manager->cgroups, session, &manager_keeper_events, manager);
 	if (r >= 0)
 		r = session_reach_new(session, NULL);

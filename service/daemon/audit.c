@@ -137,7 +137,7 @@ void audit_posture(Audit *audit, Session *session)
 	}
 	event = event_begin(audit, AUDIT_POSTURE, 0, session);
 	(void)audit_event_add(&event, "posture", text);
-	(void)audit_event_add(&event, "cgroup", session->group[0] ? "group" : "none");
+	(void)audit_event_add(&event, "cgroup", session->group ? "group" : "none");
 	event_end(audit, &event);
 }
 

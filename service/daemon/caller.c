@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "service/daemon/cgroup.h"
 #include "service/daemon/proc.h"
 
 #define LOGIN_UID_UNSET "4294967295" /* proc_pid_loginuid(5) */
@@ -17,6 +18,7 @@ void caller_facts_done(CallerFacts *facts)
 {
 	free(facts->oom_score_adj);
 	free(facts->login_uid);
+	free(facts->cgroup);
 	*facts = (CallerFacts){ 0 };
 }
 
@@ -143,6 +145,8 @@ static int read_inherited(pid_t pid, CallerFacts *facts)
 		facts->login_uid = NULL;
 	}
 
+	/* Staying below it narrows; a session that is none of its caller's gains nothing by another one. */
+	facts->cgroup = cgroups_of(pid);
 	errno = 0;
 	facts->nice = getpriority(PRIO_PROCESS, (id_t)pid);
 	if (facts->nice == -1 && errno != 0)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/daemon/cgroup.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 
@@ -9,13 +11,15 @@
 #include "service/daemon/proc.h"
 #include "service/daemon/registry.h"
 
-#define GROUP_NAME "claude-sandbox"
+#define TREE_NAME "claude-sandbox"
+#define SYSTEMD_SIGN "/run/systemd/system" /* sd_booted(3) */
 #define EMPTY_WAIT_USEC (6 * USEC_PER_SEC)
+#define FILE_BYTES_MAX 4096u
 
 /* A group that was killed and is waited for. */
 typedef struct Ending {
 	Cgroups *cgroups;
-	char *path;
+	char *directory;
 	int events_fd;
 	sd_event_source *source, *timer;
 	struct Ending *next;
@@ -23,105 +27,118 @@ typedef struct Ending {
 
 struct Cgroups {
 	sd_event *event;
-	char *path;
+	char *mount; /* NULL: there is no hierarchy */
+	char *tree;  /* below it, where groups of our own are; NULL: none can be made */
+	bool systemd;
 	Ending *endings;
 };
 
-/* proc_pid_mountinfo(5): blanks and backslashes stand as \ooo. Undone in place. */
-static void octal_unescape(char *text)
+static char *join(const char *a, const char *b, const char *c)
 {
-	char *to = text;
+	char *path;
 
-	for (const char *from = text; *from;) {
-		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' &&
-		    from[3] >= '0' && from[3] <= '7') {
-			*to++ = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-			from += 4;
-		} else {
-			*to++ = *from++;
-		}
-	}
-	*to = '\0';
+	return asprintf(&path, "%s%s%s", a, b, c) < 0 ? NULL : path;
 }
 
-char *cgroup_find_mount(const char *mountinfo)
+/* A file of a group. Return: to be freed; NULL where it is not there. */
+static char *read_file(const char *directory, const char *name)
 {
-	for (const char *line = mountinfo; *line;) {
-		const char *end = strchrnul(line, '\n');
-		_cleanup_free_ char *copy = strndup(line, (size_t)(end - line));
-		char *type, *field, *rest;
+	_cleanup_free_ char *path = join(directory, "/", name), *text = malloc(FILE_BYTES_MAX);
+	_cleanup_close_ int fd = FD_NONE;
+	ssize_t n;
 
-		if (!copy)
-			return NULL;
-		line = *end ? end + 1 : end;
-		type = strstr(copy, " - ");
-		if (!type || !starts_with(type + 3, "cgroup2 "))
-			continue;
-		/* mount id, parent id, device, root, mount point */
-		rest = copy;
-		for (int i = 0; i < 4 && rest; i++)
-			(void)strsep(&rest, " ");
-		field = rest ? strsep(&rest, " ") : NULL;
-		if (!field || field[0] != '/')
-			continue;
-		octal_unescape(field);
-		return strdup(field);
+	if (!path || !text)
+		return NULL;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		fd = FD_NONE;
+		return NULL;
 	}
-	return NULL;
+	n = read(fd, text, FILE_BYTES_MAX - 1);
+	if (n < 0)
+		return NULL;
+	text[n] = '\0';
+	return TAKE_PTR(text);
 }
 
-char *cgroup_find_own(const char *cgroup)
+static int write_file(const char *directory, const char *name, const char *text)
 {
-	for (const char *line = cgroup; *line;) {
-		const char *end = strchrnul(line, '\n'), *path = starts_with(line, "0::");
+	_cleanup_free_ char *path = join(directory, "/", name);
+	_cleanup_close_ int fd = FD_NONE;
 
-		if (path && path[0] == '/')
-			return strndup(path, (size_t)(end - path));
-		line = *end ? end + 1 : end;
+	if (!path)
+		return -ENOMEM;
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0) {
+		int r = -errno;
+
+		fd = FD_NONE;
+		return r;
 	}
-	return NULL;
+	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* Can groups be made in directory? They must be of a kernel with cgroup.kill (5.14). Return: the path, or
- * NULL. */
-static char *try_directory(const char *mount, const char *own)
+/*
+ * For the groups below this one; those above must have them for it. What cannot be had is left out. Not cpu:
+ * all sessions together would weigh as much as one process outside of every group.
+ */
+static void enable_controllers(const char *directory)
 {
-	_cleanup_free_ char *path = NULL, *kill = NULL;
+	static const char *const controllers[] = { "+memory", "+pids" };
 
-	if (asprintf(&path, "%s%s/" GROUP_NAME, mount, streq(own, "/") ? "" : own) < 0) {
-		path = NULL;
-		return NULL;
-	}
-	if (mkdir(path, 0755) < 0 && errno != EEXIST)
-		return NULL;
-	if (asprintf(&kill, "%s/cgroup.kill", path) < 0) {
-		kill = NULL;
-		return NULL;
-	}
+	for (size_t i = 0; i < ELEMENTSOF(controllers); i++)
+		(void)write_file(directory, "cgroup.subtree_control", controllers[i]);
+}
+
+/* Can groups be made below this one? The kernel must have cgroup.kill (5.14). Return: 0 or a negative errno.
+ */
+static int make_directory(const char *directory)
+{
+	_cleanup_free_ char *kill = join(directory, "/", "cgroup.kill");
+
+	if (!kill)
+		return -ENOMEM;
+	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
+		return -errno;
 	if (access(kill, W_OK) < 0) {
-		(void)rmdir(path);
-		return NULL;
+		(void)rmdir(directory);
+		return -EOPNOTSUPP;
 	}
-	return TAKE_PTR(path);
+	return 0;
+}
+
+static char *try_tree(const Cgroups *cgroups, const char *own)
+{
+	_cleanup_free_ char *parent = join(cgroups->mount, streq(own, "/") ? "" : own, ""),
+			    *tree = join(streq(own, "/") ? "" : own, "/", TREE_NAME), *directory = NULL;
+
+	directory = tree ? join(cgroups->mount, tree, "") : NULL;
+	if (!parent || !directory || make_directory(directory) < 0)
+		return NULL;
+	/* Below systemd its own process would find no place in a unit whose groups have controllers. */
+	if (!cgroups->systemd)
+		enable_controllers(parent);
+	enable_controllers(directory);
+	return TAKE_PTR(tree);
 }
 
 int cgroups_new(sd_event *event, Cgroups **ret)
 {
 	_cleanup_(cgroups_freep) Cgroups *cgroups = calloc(1, sizeof(*cgroups));
-	_cleanup_free_ char *mountinfo = NULL, *cgroup = NULL, *mount = NULL, *own = NULL;
+	_cleanup_free_ char *mountinfo = NULL, *own = NULL;
 
 	if (!cgroups)
 		return -ENOMEM;
 	cgroups->event = sd_event_ref(event);
+	cgroups->systemd = access(SYSTEMD_SIGN, F_OK) == 0;
 	if (proc_read(getpid(), "mountinfo", &mountinfo) >= 0)
-		mount = cgroup_find_mount(mountinfo);
-	if (mount && proc_read(getpid(), "cgroup", &cgroup) >= 0)
-		own = cgroup_find_own(cgroup);
+		cgroups->mount = cgroup_find_mount(mountinfo);
+	own = cgroups->mount ? cgroups_of(getpid()) : NULL;
 	/* "/.." is a group outside of what our cgroup namespace shows. */
 	if (own && !strstr(own, "/.."))
-		cgroups->path = try_directory(mount, own);
-	if (mount && !cgroups->path)
-		cgroups->path = try_directory(mount, "/");
+		cgroups->tree = try_tree(cgroups, own);
+	if (cgroups->mount && !cgroups->tree)
+		cgroups->tree = try_tree(cgroups, "/");
 	*ret = TAKE_PTR(cgroups);
 	return 0;
 }
@@ -136,70 +153,268 @@ static void ending_free(Ending *ending)
 	sd_event_source_disable_unref(ending->source);
 	sd_event_source_disable_unref(ending->timer);
 	close_fd(ending->events_fd);
-	free(ending->path);
+	free(ending->directory);
 	free(ending);
 }
 
 Cgroups *cgroups_free(Cgroups *cgroups)
 {
+	_cleanup_free_ char *tree = NULL;
+
 	if (!cgroups)
 		return NULL;
 	while (cgroups->endings)
 		ending_free(cgroups->endings);
 	/* Our own directory stays while a session lives in it; the kernel refuses then. */
-	if (cgroups->path)
-		(void)rmdir(cgroups->path);
+	tree = cgroups->tree ? join(cgroups->mount, cgroups->tree, "") : NULL;
+	if (tree)
+		(void)rmdir(tree);
 	sd_event_unref(cgroups->event);
-	free(cgroups->path);
+	free(cgroups->mount);
+	free(cgroups->tree);
 	free(cgroups);
 	return NULL;
 }
 
-const char *cgroups_path(const Cgroups *cgroups)
+char *cgroups_of(pid_t pid)
 {
-	return cgroups->path;
+	_cleanup_free_ char *text = NULL;
+
+	return proc_read(pid, "cgroup", &text) < 0 ? NULL : cgroup_find_own(text);
 }
 
-static char *group_path(const Cgroups *cgroups, const char *name, const char *file)
+char *cgroups_directory(const Cgroups *cgroups, const char *path)
 {
-	char *path;
-
-	if (asprintf(&path, "%s/%s%s%s", cgroups->path, name, file ? "/" : "", file ? file : "") < 0)
-		return NULL;
-	return path;
+	return cgroups->mount ? join(cgroups->mount, path, "") : NULL;
 }
 
-int cgroups_make(Cgroups *cgroups, char ret_name[static CS_ID_LENGTH + 1])
+static bool directory_carries_limits(const char *path)
 {
-	_cleanup_free_ char *path = NULL;
-	char name[CS_ID_LENGTH + 1];
-	int fd, r;
+	struct dirent *entry;
+	DIR *directory = opendir(path);
+	bool limits = false;
 
-	if (!cgroups->path)
-		return -EOPNOTSUPP;
-	r = session_id_make(name);
+	if (!directory)
+		return false;
+	while (!limits && (entry = readdir(directory))) {
+		_cleanup_free_ char *text = NULL;
+
+		/* Names first: a group has a hundred files. */
+		if (strstr(entry->d_name, ".max") || strstr(entry->d_name, ".high") ||
+		    starts_with(entry->d_name, "cpuset."))
+			text = read_file(path, entry->d_name);
+		limits = text && cgroup_text_limits(entry->d_name, text);
+	}
+	closedir(directory);
+	return limits;
+}
+
+bool cgroup_carries_limits(const char *mount, const char *path, const char *base)
+{
+	_cleanup_free_ char *at = strdup(path);
+
+	while (at && !cgroup_is_above(at, base) && !streq(at, "/")) {
+		_cleanup_free_ char *directory = join(mount, at, "");
+		char *slash = strrchr(at, '/');
+
+		if (!directory || directory_carries_limits(directory))
+			return true;
+		if (!slash || slash == at)
+			break;
+		*slash = '\0';
+	}
+	return !at;
+}
+
+/* Must this caller's session stay below its group? */
+static bool must_stay(const Cgroups *cgroups, const char *caller)
+{
+	return cgroups->mount && caller && !strstr(caller, "/..") &&
+	       cgroup_carries_limits(cgroups->mount, caller, cgroups->tree ?: "/");
+}
+
+static int make_name(const char *parent, char **ret)
+{
+	char id[CS_ID_LENGTH + 1];
+	int r = session_id_make(id);
+
 	if (r < 0)
 		return r;
-	path = group_path(cgroups, name, NULL);
-	if (!path)
+	*ret = join(streq(parent, "/") ? "" : parent, "/" CGROUP_PREFIX, id);
+	return *ret ? 0 : -ENOMEM;
+}
+
+static void set_limit(const char *directory, const char *name, uint64_t limit)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%" PRIu64, limit);
+	(void)write_file(directory, name, text);
+}
+
+/* Return: the descriptor of a new group's directory below parent, or a negative errno. */
+static int make_group(const Cgroups *cgroups, const char *parent, const CgroupWish *wish, char **ret_path)
+{
+	_cleanup_free_ char *path = NULL, *directory = NULL;
+	int r, fd;
+
+	r = make_name(parent, &path);
+	if (r < 0)
+		return r;
+	directory = join(cgroups->mount, path, "");
+	if (!directory)
 		return -ENOMEM;
-	if (mkdir(path, 0755) < 0)
-		return -errno;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = make_directory(directory);
+	if (r < 0)
+		return r;
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		r = -errno;
-		(void)rmdir(path);
+		(void)rmdir(directory);
 		return r;
 	}
-	memcpy(ret_name, name, sizeof(name));
+	if (wish->memory_max > 0) {
+		set_limit(directory, "memory.max", wish->memory_max);
+		/* Else what does not fit would go to the disk, as much as there is of it. */
+		set_limit(directory, "memory.swap.max", 0);
+	}
+	if (wish->tasks_max > 0)
+		set_limit(directory, "pids.max", wish->tasks_max);
+	*ret_path = TAKE_PTR(path);
 	return fd;
 }
 
-bool cgroups_has(Cgroups *cgroups, const char *name)
+static int make_below_caller(const Cgroups *cgroups, const CgroupWish *wish, char **ret_path)
 {
-	_cleanup_free_ char *path = cgroups->path && name[0] ? group_path(cgroups, name, NULL) : NULL;
+	_cleanup_free_ char *directory = NULL;
+	int r;
 
-	return path && access(path, F_OK) == 0;
+	r = make_group(cgroups, wish->caller, wish, ret_path);
+	if (r >= 0 || r == -ENOMEM)
+		return r;
+	directory = join(cgroups->mount, wish->caller, "");
+	if (!directory)
+		return -ENOMEM;
+	r = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r < 0)
+		return -errno;
+	*ret_path = NULL;
+	return r;
+}
+
+/* A group for each user, in which an administrator may limit all of their sessions together. */
+static int make_in_tree(const Cgroups *cgroups, const CgroupWish *wish, char **ret_path)
+{
+	_cleanup_free_ char *parent = NULL, *directory = NULL;
+	int r;
+
+	if (asprintf(&parent, "%s/%u", cgroups->tree, wish->uid) < 0) {
+		parent = NULL;
+		return -ENOMEM;
+	}
+	directory = join(cgroups->mount, parent, "");
+	if (!directory)
+		return -ENOMEM;
+	r = make_directory(directory);
+	if (r < 0)
+		return r;
+	enable_controllers(directory);
+	return make_group(cgroups, parent, wish, ret_path);
+}
+
+int cgroups_make(Cgroups *cgroups, const CgroupWish *wish, char **ret_path)
+{
+	if (!cgroups->mount)
+		return -EOPNOTSUPP;
+	if (must_stay(cgroups, wish->caller))
+		return make_below_caller(cgroups, wish, ret_path);
+	return cgroups->tree ? make_in_tree(cgroups, wish, ret_path) : -EOPNOTSUPP;
+}
+
+char *cgroups_plan_scope(const Cgroups *cgroups, uid_t uid)
+{
+	_cleanup_free_ char *slice = NULL, *path = NULL;
+
+	if (!cgroups->systemd || !cgroups->mount)
+		return NULL;
+	/* systemd.slice(5): a dash in its name is a level of the hierarchy. */
+	if (asprintf(&slice, "/user.slice/user-%u.slice", uid) < 0) {
+		slice = NULL;
+		return NULL;
+	}
+	if (make_name(slice, &path) < 0)
+		return NULL;
+	return join(path, CGROUP_SCOPE, "");
+}
+
+bool cgroups_offers(const Cgroups *cgroups, const CgroupWish *wish, const char *controller)
+{
+	_cleanup_free_ char *directory = NULL, *text = NULL;
+	bool stays = !cgroups->systemd && must_stay(cgroups, wish->caller);
+
+	if (!cgroups->mount || (!cgroups->systemd && !stays && !cgroups->tree))
+		return false;
+	/* systemd hands down what the root has; others can be had by whoever has them for those below. */
+	directory = cgroups->systemd ? strdup(cgroups->mount)
+				     : join(cgroups->mount, stays ? wish->caller : cgroups->tree, "");
+	text = directory ? read_file(directory,
+				     cgroups->systemd ? "cgroup.controllers" : "cgroup.subtree_control")
+			 : NULL;
+	return text && cgroup_text_has(text, controller);
+}
+
+int cgroups_enter(int directory_fd, pid_t pid)
+{
+	_cleanup_close_ int fd = openat(directory_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	char text[16];
+
+	if (fd < 0) {
+		int r = -errno;
+
+		fd = FD_NONE;
+		return r;
+	}
+	(void)snprintf(text, sizeof(text), "%d", pid);
+	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+bool cgroups_has(Cgroups *cgroups, const char *path)
+{
+	_cleanup_free_ char *directory = cgroups_directory(cgroups, path);
+
+	return directory && access(directory, F_OK) == 0;
+}
+
+static uint64_t read_limit(const char *directory, const char *name)
+{
+	_cleanup_free_ char *text = read_file(directory, name);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+CgroupLimits cgroups_limits(const Cgroups *cgroups, const char *path)
+{
+	_cleanup_free_ char *directory = cgroups_directory(cgroups, path);
+
+	if (!directory)
+		return (CgroupLimits){ 0 };
+	return (CgroupLimits){ .memory_max = read_limit(directory, "memory.max"),
+			       .tasks_max = read_limit(directory, "pids.max") };
+}
+
+/* The user's, when it was the last one in it. Return: 0 or a negative errno of the session's. */
+static int remove_group(const char *directory)
+{
+	_cleanup_free_ char *parent = NULL;
+	const char *slash = strrchr(directory, '/'), *name;
+
+	if (rmdir(directory) < 0 && errno != ENOENT)
+		return -errno;
+	parent = strndup(directory, (size_t)(slash - directory));
+	name = parent ? strrchr(parent, '/') : NULL;
+	if (name && name[1] && name[1 + strspn(name + 1, "0123456789")] == '\0')
+		(void)rmdir(parent);
+	return 0;
 }
 
 static int on_events(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -211,7 +426,7 @@ static int on_events(sd_event_source *source, int fd, uint32_t revents, void *us
 	/* Reading makes the file quiet until the next change. */
 	n = pread(fd, text, sizeof(text) - 1, 0);
 	(void)n;
-	if (rmdir(ending->path) == 0 || errno == ENOENT)
+	if (remove_group(ending->directory) == 0)
 		ending_free(ending);
 	return 0;
 }
@@ -220,26 +435,25 @@ static int on_empty_timeout(sd_event_source *source, uint64_t usec, void *userda
 {
 	Ending *ending = userdata;
 
-	log_line("%s is not empty after it was killed", ending->path);
+	log_line("%s is not empty after it was killed", ending->directory);
 	ending_free(ending);
 	return 0;
 }
 
-static void wait_until_empty(Cgroups *cgroups, char *path)
+static void wait_until_empty(Cgroups *cgroups, char *directory)
 {
-	_cleanup_free_ char *events = NULL;
+	_cleanup_free_ char *events = join(directory, "/", "cgroup.events");
 	Ending *ending = calloc(1, sizeof(*ending));
 	int r = -ENOMEM;
 
 	if (!ending) {
-		free(path);
+		free(directory);
 		return;
 	}
-	*ending =
-		(Ending){ .cgroups = cgroups, .path = path, .events_fd = FD_NONE, .next = cgroups->endings };
+	*ending = (Ending){
+		.cgroups = cgroups, .directory = directory, .events_fd = FD_NONE, .next = cgroups->endings
+	};
 	cgroups->endings = ending;
-	if (asprintf(&events, "%s/cgroup.events", path) < 0)
-		events = NULL;
 	if (events) {
 		ending->events_fd = open(events, O_RDONLY | O_CLOEXEC);
 		r = ending->events_fd < 0 ? -errno : 0;
@@ -251,28 +465,30 @@ static void wait_until_empty(Cgroups *cgroups, char *path)
 		r = sd_event_add_time_relative(cgroups->event, &ending->timer, CLOCK_MONOTONIC,
 					       EMPTY_WAIT_USEC, 0, on_empty_timeout, ending);
 	/* It may have become empty before we watched. */
-	if (r < 0 || rmdir(path) == 0)
+	if (r < 0 || remove_group(directory) == 0)
 		ending_free(ending);
 }
 
-void cgroups_end(Cgroups *cgroups, const char *name)
+void cgroups_end(Cgroups *cgroups, const char *path)
 {
-	_cleanup_free_ char *path = NULL, *kill = NULL;
-	_cleanup_close_ int fd = FD_NONE;
+	_cleanup_free_ char *directory = NULL;
+	const char *scope;
+	int r;
 
-	if (!cgroups->path)
+	if (!cgroups->mount || !cgroup_path_is_sessions(path))
 		return;
-	path = group_path(cgroups, name, NULL);
-	kill = group_path(cgroups, name, "cgroup.kill");
-	if (!path || !kill)
+	directory = cgroups_directory(cgroups, path);
+	if (!directory)
 		return;
-	fd = open(kill, O_WRONLY | O_CLOEXEC);
-	if (fd < 0) {
-		fd = FD_NONE;
+	r = write_file(directory, "cgroup.kill", "1");
+	if (r == -ENOENT)
 		return;
-	}
-	if (write(fd, "1", 1) < 0)
-		log_line("%s cannot be killed: %s", path, strerror(errno));
-	if (rmdir(path) < 0)
-		wait_until_empty(cgroups, TAKE_PTR(path));
+	if (r < 0)
+		log_line("%s cannot be killed: %s", directory, strerror(-r));
+	/* systemd removes what it has made. */
+	scope = strrchr(path, '.');
+	if (scope && streq(scope, CGROUP_SCOPE))
+		return;
+	if (remove_group(directory) < 0)
+		wait_until_empty(cgroups, TAKE_PTR(directory));
 }

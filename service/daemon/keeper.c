@@ -162,7 +162,7 @@ static void say_why(Session *session, const char *text)
 {
 	free(session->why);
 	session->why = wire_text(text, WHY_MAX);
-	log_line("session %s of uid %u ended its agent: %s", session->id, session->uid,
+	log_line("session %s of uid %u says why its agent ended: %s", session->id, session->uid,
 		 session->why ?: "no memory");
 }
 
@@ -299,7 +299,7 @@ static int on_process(sd_event_source *source, int fd, uint32_t revents, void *u
 	/* An adopted session is not our child. */
 	(void)waitid(P_PIDFD, (id_t)session->pidfd, &info, WEXITED | WNOHANG);
 
-	if (session->group[0])
+	if (session->group)
 		cgroups_end(keeper->cgroups, session->group);
 	r = run_dir_remove_session(session->id);
 	if (r < 0 && r != -ENOENT)

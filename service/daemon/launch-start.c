@@ -23,9 +23,9 @@ typedef struct Making {
 	Manager *manager;
 	Launch *launch;
 	char id[CS_ID_LENGTH + 1];
-	char group[CS_ID_LENGTH + 1];
 	bool directory;
-	int link_fd, request_fd, lifeline_fd, guard_fd, state_fd, cgroup_fd;
+	int link_fd, request_fd, lifeline_fd, guard_fd, state_fd;
+	char **warnings; /* of the service, which the session says */
 	gid_t gid;
 	gid_t *groups;
 	size_t n_groups;
@@ -40,10 +40,8 @@ static void making_done(Making *making)
 	close_fd(making->state_fd);
 	close_fd(making->request_fd);
 	close_fd(making->lifeline_fd);
-	close_fd(making->cgroup_fd);
 	free(making->groups);
-	if (making->group[0])
-		cgroups_end(making->manager->cgroups, making->group);
+	strings_free(making->warnings);
 	if (making->directory)
 		(void)run_dir_remove_session(making->id);
 }
@@ -173,21 +171,34 @@ static int make_directory(Making *making, char **ret_problem)
 	return 0;
 }
 
+/* The origin of what the configuration says about key; NULL where it is silent. */
+static const char *origin_of(const Config *config, ConfigKey key)
+{
+	const ConfigValue *value = config_next(config, key, &(size_t){ 0 });
+
+	return value ? value->origin : NULL;
+}
+
 static int make_cgroup(Making *making, char **ret_problem)
 {
-	int fd = cgroups_make(making->manager->cgroups, making->group), r;
+	Launch *launch = making->launch;
+	const CgroupWish wish = {
+		.uid = making->user.uid,
+		.caller = launch->facts.cgroup,
+		.memory_max = config_number(&launch->config, CONFIG_MEMORY_MAX),
+		.tasks_max = config_number(&launch->config, CONFIG_TASKS_MAX),
+	};
+	int r;
 
-	if (fd >= 0) {
-		making->cgroup_fd = fd;
-		/* Before anything is in it, so that it is found whenever the service is killed. */
-		r = run_dir_write_group(making->id, making->group);
-		return r < 0 ? refuse(ret_problem, r, "The session's files below %s cannot be made: %s.",
-				      CS_SESSIONS_DIR, strerror(-r))
-			     : 0;
-	} else if (fd != -EOPNOTSUPP) {
-		log_line("session %s gets no control group: %s", making->id, strerror(-fd));
-	}
-	return fd == -ENOMEM ? fd : 0;
+	r = session_group_begin(making->manager->cgroups, &wish, making->id, &launch->group);
+	if (r >= 0)
+		r = session_group_warn(making->manager->cgroups, &wish,
+				       origin_of(&launch->config, CONFIG_MEMORY_MAX),
+				       origin_of(&launch->config, CONFIG_TASKS_MAX), &making->warnings);
+	return r >= 0 || r == -ENOMEM
+		       ? r
+		       : refuse(ret_problem, r, "The session's files below %s cannot be made: %s.",
+				CS_SESSIONS_DIR, strerror(-r));
 }
 
 static int make_lifeline(Making *making, char **ret_problem)
@@ -225,6 +236,7 @@ static int make_request(Making *making, char **ret_problem)
 		.ignored_signals = launch->facts.ignored_signals,
 		.started_usec = making->started_usec,
 		.config = launch->config,
+		.warnings = making->warnings,
 	};
 	size_t size = 0;
 	int r;
@@ -307,6 +319,8 @@ static int on_listening(sd_event_source *source, int fd, uint32_t revents, void 
 static int spawn_child(Making *making, pid_t *ret_pid, int *ret_pidfd, char **ret_problem)
 {
 	Launch *launch = making->launch;
+	_cleanup_free_ char *directory =
+		launch->group->path ? cgroups_directory(making->manager->cgroups, launch->group->path) : NULL;
 	const SpawnPlan plan = {
 		.program = CS_SESSION_PATH,
 		.uid = making->user.uid,
@@ -320,7 +334,10 @@ static int spawn_child(Making *making, pid_t *ret_pid, int *ret_pidfd, char **re
 		.state_fd = making->state_fd,
 		.request_fd = making->request_fd,
 		.lifeline_fd = making->lifeline_fd,
-		.cgroup_fd = making->cgroup_fd,
+		.cgroup_fd = launch->group->directory_fd,
+		.wait_fd = launch->group->wait_fd,
+		.go_fd = launch->group->go_fd,
+		.group_directory = directory,
 	};
 	int r;
 
@@ -385,7 +402,6 @@ static int start(Making *making, char **ret_problem)
 				 making->user.uid, launch->request.cwd, making->started_usec, &session);
 	if (r < 0)
 		return r;
-	memcpy(session->group, making->group, sizeof(session->group));
 	r = session_reach_new(session, &launch->config);
 	if (r >= 0)
 		r = spawn_child(making, &session->pid, &session->pidfd, ret_problem);
@@ -404,11 +420,11 @@ static int start(Making *making, char **ret_problem)
 
 	/* The keeper clears up from here on, whatever happens. */
 	making->directory = false;
-	making->group[0] = '\0';
 	launch->session = session;
 	r = write_record(session);
 	if (r >= 0)
 		r = watch_start(launch);
+	session_group_settle(launch->group, manager->bus, session);
 	if (r < 0) {
 		keeper_kill(session->keeper);
 		return refuse(ret_problem, r, "The session cannot be watched: %s.", strerror(-r));
@@ -430,7 +446,6 @@ void launch_start(Launch *launch)
 		.state_fd = FD_NONE,
 		.request_fd = FD_NONE,
 		.lifeline_fd = FD_NONE,
-		.cgroup_fd = FD_NONE,
 		.started_usec = realtime_usec(),
 	};
 	_cleanup_free_ char *problem = NULL;

@@ -6,6 +6,7 @@
 #include "service/daemon/caller.h"
 #include "service/daemon/launch.h"
 #include "service/daemon/request.h"
+#include "service/daemon/session-group.h"
 #include "service/plan/config.h"
 #include "service/plan/profile.h"
 
@@ -24,6 +25,7 @@ struct Launch {
 
 	/* From here on there is a process. */
 	Session *session;
+	SessionGroup *group;
 	int lifeline_fd;  /* the end that is returned */
 	int listening_fd; /* closes when the session listens */
 	sd_event_source *listening, *deadline;

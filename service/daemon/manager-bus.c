@@ -269,8 +269,6 @@ static int get_config_error(sd_bus *bus, const char *path, const char *interface
 	int r;
 
 	r = config_file_read(CS_CONFIG_PATH, &config, &problem);
-	if (r >= 0)
-		r = config_check_effects(&config, &problem);
 	shown = wire_text(r >= 0 ? "" : problem ? problem : strerror(-r), CELL_MAX);
 	return shown ? sd_bus_message_append(reply, "s", shown) : -ENOMEM;
 }

@@ -32,6 +32,7 @@ Session *session_free(Session *session)
 	link_cells_done(&session->posture);
 	denied_sum_done(&session->denied);
 	free(session->why);
+	free(session->group);
 	close_fd(session->pidfd);
 	free(session);
 	return NULL;

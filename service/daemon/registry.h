@@ -7,6 +7,7 @@
 
 #include "dbus/base.h"
 #include "dbus/names.h"
+#include "service/daemon/cgroup.h"
 #include "service/daemon/denied-sum.h"
 #include "service/daemon/link-client.h"
 
@@ -29,13 +30,16 @@ typedef struct Session {
 	LinkCells warnings, posture;
 	bool posture_known; /* it is in the audit log */
 	DeniedSum denied;
-	char *why; /* it ended its agent; NULL for nothing */
+	char *why; /* its agent ended, where there is more to say than the status; or NULL */
 
 	/* Its process, `session` */
 	pid_t pid;
 	int pidfd;
-	/* Its control group's name, empty for none. Everybody reads it in /proc, so it is not the id. */
-	char group[CS_ID_LENGTH + 1];
+	/* Its control group below the hierarchy's mount point, NULL for none. Everybody reads it in /proc, so
+	 * it is not the id. */
+	char *group;
+	CgroupLimits limits;
+	bool in_callers_group;
 	bool awaited; /* taken over, and has not said yet how it is */
 
 	struct Keeper *keeper;      /* what watches and ends it */

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "dbus/names.h"
+#include "service/daemon/cgroup-text.h"
 
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -270,32 +271,36 @@ int run_dir_connect_link(const char *id)
 	return TAKE_FD(fd);
 }
 
-int run_dir_write_group(const char *id, const char *name)
+int run_dir_write_group(const char *id, const char *path)
 {
 	_cleanup_close_ int directory_fd = session_directory_open(id);
 
 	if (directory_fd < 0)
 		return directory_fd;
-	return symlinkat(name, directory_fd, RUN_DIR_GROUP) < 0 ? -errno : 0;
+	if (unlinkat(directory_fd, RUN_DIR_GROUP, 0) < 0 && errno != ENOENT)
+		return -errno;
+	return symlinkat(path, directory_fd, RUN_DIR_GROUP) < 0 ? -errno : 0;
 }
 
-int run_dir_read_group(const char *id, char ret_name[static CS_ID_LENGTH + 1])
+int run_dir_read_group(const char *id, char **ret)
 {
 	_cleanup_close_ int directory_fd = session_directory_open(id);
-	char name[CS_ID_LENGTH + 1];
+	_cleanup_free_ char *path = malloc(CS_PATH_BYTES_MAX);
 	ssize_t n;
 
 	if (directory_fd < 0)
 		return directory_fd;
-	n = readlinkat(directory_fd, RUN_DIR_GROUP, name, sizeof(name));
+	if (!path)
+		return -ENOMEM;
+	n = readlinkat(directory_fd, RUN_DIR_GROUP, path, CS_PATH_BYTES_MAX);
 	if (n < 0)
 		return -errno;
-	if ((size_t)n != CS_ID_LENGTH)
+	if (n == CS_PATH_BYTES_MAX)
 		return -EBADMSG;
-	name[n] = '\0';
-	if (!session_id_valid(name))
+	path[n] = '\0';
+	if (!cgroup_path_is_sessions(path))
 		return -EBADMSG;
-	memcpy(ret_name, name, sizeof(name));
+	*ret = TAKE_PTR(path);
 	return 0;
 }
 

@@ -49,10 +49,11 @@ int run_dir_make_session(const char *id);
 int run_dir_bind_link(const char *id);
 /* Connect to it without waiting. Return: a descriptor; -ECONNREFUSED when nobody listens; -ENOENT; others. */
 int run_dir_connect_link(const char *id);
-/* Write down the name of its control group. Return: 0 or a negative errno. */
-int run_dir_write_group(const char *id, const char *name);
-/* Return: 0, -ENOENT for a session without one, -EBADMSG and other negative errnos. */
-int run_dir_read_group(const char *id, char ret_name[static CS_ID_LENGTH + 1]);
+/* Write down the path of its control group, in the place of another one. Return: 0 or a negative errno. */
+int run_dir_write_group(const char *id, const char *path);
+/* Return: 0 with *ret to be freed, -ENOENT for a session without one, -EBADMSG for what is no session's
+ * group, other negative errnos. */
+int run_dir_read_group(const char *id, char **ret);
 /* Write the record, whole or not at all. Return: 0 or a negative errno. */
 int run_dir_write_record(const char *id, const Record *record);
 /*

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/daemon/session-properties.h"
 
+#include <inttypes.h>
+
 #include "dbus/wire.h"
 
 static const struct {
@@ -39,21 +41,53 @@ static int append_warnings(const Session *session, sd_bus_message *m)
 	return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
+/* Return: to be freed, or NULL without memory. */
+static char *cgroup_detail(const Session *session)
+{
+	_cleanup_free_ char *tasks = NULL, *memory = NULL;
+	char *detail;
+
+	if (!session->group)
+		return strdup(
+			session->in_callers_group
+				? "no group can be made below the caller's, whose limits hold: the pid "
+				  "namespace "
+				  "ends the agent"
+				: "no cgroup2 hierarchy can be written: the pid namespace ends the agent");
+	if (session->limits.tasks_max > 0 &&
+	    asprintf(&tasks, "at most %" PRIu64 " tasks", session->limits.tasks_max) < 0) {
+		tasks = NULL;
+		return NULL;
+	}
+	if (session->limits.memory_max > 0 &&
+	    asprintf(&memory, "%" PRIu64 " bytes of memory", session->limits.memory_max) < 0) {
+		memory = NULL;
+		return NULL;
+	}
+	if (asprintf(&detail, "whatever is left ends with the session; %s%s%s%s",
+		     tasks ?: "no limit of tasks here", memory ? " and " : "", memory ?: "",
+		     memory ? "" : ", none of memory") < 0)
+		return NULL;
+	return detail;
+}
+
 /* The session's own rows, and one that only the service knows. */
 static int append_posture(const Session *session, sd_bus_message *m)
 {
 	const size_t own = session->posture.n_rows * 3;
 	_cleanup_free_ const char **cells = calloc(own + 3, sizeof(*cells));
+	_cleanup_free_ char *detail = NULL;
 
 	if (!cells)
 		return -ENOMEM;
 	if (own > 0)
 		memcpy(cells, session->posture.cells, own * sizeof(*cells));
+	detail = cgroup_detail(session);
+	if (!detail)
+		return -ENOMEM;
 	cells[own] = "cgroup";
-	cells[own + 1] = session->group[0] ? "group" : "none";
-	cells[own + 2] = session->group[0]
-				 ? "whatever is left ends with the session; no limits"
-				 : "no cgroup2 hierarchy can be written: the pid namespace ends the agent";
+	cells[own + 1] = session->group ? "group" : session->in_callers_group ? "caller's" : "none";
+	cells[own + 2] = detail;
 	return wire_append_table(m, 3, cells, session->posture.n_rows + 1, SESSION_TEXT_MAX);
 }
 

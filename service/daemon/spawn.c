@@ -212,7 +212,23 @@ static int find_kernel_file(const LaunchRequest *request)
 	return -1;
 }
 
-static int place_descriptors(const SpawnPlan *plan, int *pipe_fd)
+/* Where a kernel says whom its limits killed. Return: a descriptor, or FD_NONE. */
+static int open_memory_events(const char *group_directory)
+{
+	_cleanup_free_ char *path = NULL;
+	int fd;
+
+	if (!group_directory || !*group_directory)
+		return FD_NONE;
+	if (asprintf(&path, "%s/memory.events", group_directory) < 0) {
+		path = NULL;
+		return FD_NONE;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? FD_NONE : fd;
+}
+
+static int place_descriptors(const SpawnPlan *plan, const char *group_directory, int *pipe_fd)
 {
 	int wanted[SPAWN_FD_MAX], null_fd;
 
@@ -228,6 +244,7 @@ static int place_descriptors(const SpawnPlan *plan, int *pipe_fd)
 	wanted[SPAWN_FD_LIFELINE] = plan->lifeline_fd;
 	wanted[SPAWN_FD_GUARD] = plan->guard_fd;
 	wanted[SPAWN_FD_STATE] = plan->state_fd;
+	wanted[SPAWN_FD_MEMORY] = open_memory_events(group_directory);
 	for (int key = 0; key < (int)REQUEST_KEYS; key++)
 		wanted[SPAWN_FD_STDIN + key] = plan->request->fds[key];
 
@@ -259,13 +276,48 @@ static int enter_cgroup(int cgroup_fd)
 	return write(fd, "0", 1) < 0 ? -errno : 0;
 }
 
+/*
+ * Until somebody has put us into a group. The end without a line: the service has gone, or wants none of us
+ * any more. Return: the line, or NULL.
+ */
+static char *wait_for_group(const SpawnPlan *plan)
+{
+	_cleanup_free_ char *line = malloc(CS_PATH_BYTES_MAX);
+	size_t size = 0;
+
+	/* Our own copy would keep the end from coming. */
+	(void)close(plan->go_fd);
+	while (line && size < CS_PATH_BYTES_MAX) {
+		ssize_t n = read(plan->wait_fd, line + size, CS_PATH_BYTES_MAX - size);
+		char *end;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		end = memchr(line + size, '\n', (size_t)n);
+		size += (size_t)n;
+		if (!end)
+			continue;
+		*end = '\0';
+		return TAKE_PTR(line);
+	}
+	return NULL;
+}
+
 _noreturn_ static void child_run(const SpawnPlan *plan, int pipe_fd, bool in_cgroup)
 {
 	char *argv[] = { (char *)plan->program, NULL };
 	char *environment[] = { NULL };
+	_cleanup_free_ char *line = NULL;
 	int r;
 
 	reset_signals();
+	if (plan->wait_fd >= 0) {
+		line = wait_for_group(plan);
+		if (!line)
+			_exit(CS_EXIT_REFUSED);
+	}
 	if (!in_cgroup && plan->cgroup_fd >= 0) {
 		r = enter_cgroup(plan->cgroup_fd);
 		if (r < 0)
@@ -278,7 +330,7 @@ _noreturn_ static void child_run(const SpawnPlan *plan, int pipe_fd, bool in_cgr
 	r = set_priority(plan->facts);
 	if (r < 0)
 		child_fail(pipe_fd, SPAWN_STAGE_PRIORITY, -r);
-	r = place_descriptors(plan, &pipe_fd);
+	r = place_descriptors(plan, line ?: plan->group_directory, &pipe_fd);
 	if (r < 0)
 		child_fail(pipe_fd, SPAWN_STAGE_DESCRIPTORS, -r);
 	r = set_limits(plan->facts);

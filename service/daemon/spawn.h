@@ -19,6 +19,12 @@ typedef struct SpawnPlan {
 	const LaunchRequest *request;
 	int link_fd, request_fd, lifeline_fd, guard_fd, state_fd;
 	int cgroup_fd; /* the group's directory, or FD_NONE */
+	/*
+	 * Or the child waits for a line at wait_fd (FD_NONE: it does not), until which it starts nothing: the
+	 * directory of the group in which it has been put, empty for none. go_fd is our end, which it closes.
+	 */
+	int wait_fd, go_fd;
+	const char *group_directory; /* without wait_fd: of cgroup_fd, or NULL */
 } SpawnPlan;
 
 /* Where the child failed before it was `session`. In the order in which it passes them. */

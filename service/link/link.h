@@ -37,7 +37,7 @@ typedef enum LinkKind {
 	LINK_STARTED, /* session, once: the agent was executed; Launch may reply */
 	LINK_FAILED,  /* session, once, instead of STARTED: error (a CS_ERROR_ name), text (cause and fix) */
 	LINK_EXITED,  /* session, once: exit_status as wait(2) encodes it; text: why the session ended the
-			 agent, or nothing; denied */
+			 agent, or what is to be said of its end, or nothing; denied */
 	LINK_STOP,    /* service: serial, usec of grace; hang up, then kill */
 	LINK_TABLE_GET, /* service: serial, table, first row wanted */
 	LINK_TABLE,     /* session: serial, table, first, total, rows */

@@ -18,7 +18,9 @@ enum {
 	SPAWN_FD_STDERR = 9,
 	SPAWN_FD_GUARD = 10, /* root's lock file, read-only: one open file description for each session */
 	SPAWN_FD_STATE = 11, /* the same for those who write state: locked for moments */
-	SPAWN_FD_MAX = 12,
+	SPAWN_FD_MEMORY =
+		12, /* memory.events of the session's group (cgroup-v2.rst); open only if it has one */
+	SPAWN_FD_MAX = 13,
 };
 
 /* The stage of `session` itself, which could not begin to listen; the others are the service's own. */

@@ -76,9 +76,6 @@ char **config_deny_groups(const Config *config)
 	return TAKE_PTR(groups);
 }
 
-/* A default that this version does not apply must not be read as one that holds. */
-#define WITHOUT_EFFECT FROM_DEFAULT ", without effect in this version"
-
 /* A size as a person writes it: with the largest suffix that leaves a whole number. */
 static char *show_size(const char *text)
 {
@@ -112,43 +109,12 @@ void config_policy(const Config *config, ConfigPolicyFunction function, void *us
 		if (config_find(config, key, NULL))
 			continue;
 		if (key != CONFIG_DENY_GROUP) {
-			function(userdata, config_key_name(key), defaults[key] ?: "",
-				 key == CONFIG_TASKS_MAX ? WITHOUT_EFFECT : FROM_DEFAULT);
+			function(userdata, config_key_name(key), defaults[key] ?: "", FROM_DEFAULT);
 			continue;
 		}
 		for (size_t i = 0; i < ELEMENTSOF(default_deny_groups); i++)
 			function(userdata, config_key_name(key), default_deny_groups[i], FROM_DEFAULT);
 	}
-}
-
-/* Does this version act on the value? */
-static bool has_effect(const ConfigValue *value)
-{
-	switch (value->key) {
-	case CONFIG_MEMORY_MAX:
-	case CONFIG_TASKS_MAX:
-		return false;
-	default:
-		return true;
-	}
-}
-
-int config_check_effects(const Config *config, char **ret_problem)
-{
-	for (size_t i = 0; i < config->n_values; i++) {
-		const ConfigValue *value = &config->values[i];
-		_cleanup_free_ char *shown = NULL;
-
-		if (has_effect(value))
-			continue;
-		shown = config_display(value->text);
-		if (!shown)
-			return -ENOMEM;
-		return refuse(ret_problem, -EOPNOTSUPP,
-			      "%s: '%s = %s' has no effect in this version and must be removed",
-			      value->origin, config_key_name(value->key), shown);
-	}
-	return 0;
 }
 
 void config_pack(const Config *config, PackWriter *w)

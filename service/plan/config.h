@@ -86,12 +86,6 @@ int config_add_environment(Config *config, char *const *environment, char ***ret
  */
 bool config_twin_is_known(const char *name, size_t n);
 
-/*
- * Refuse a key that is set and has no effect in this version yet: refused rather than ignored.
- * Return: 0 or -EOPNOTSUPP with *ret_problem naming its origin.
- */
-int config_check_effects(const Config *config, char **ret_problem);
-
 /* Getters, with the defaults of claude-sandbox.conf(5). */
 bool config_flag(const Config *config, ConfigKey key); /* no-forge, egress-jail, gpu */
 uint64_t

@@ -2,7 +2,7 @@
 #include "service/plan/request.h"
 
 /* The two programs may be of different versions while an upgrade is on its way: another layout is refused. */
-#define REQUEST_MAGIC 0x33525343u /* "CSR3" in the file */
+#define REQUEST_MAGIC 0x34525343u /* "CSR4" in the file */
 
 /*
  * Arguments and environment, once more what twins of the environment put into the configuration, the
@@ -12,6 +12,8 @@
 
 #define AGENT_BYTES_MAX 64u
 #define USER_BYTES_MAX 255u
+#define WARNINGS_MAX 16u
+#define WARNING_BYTES_MAX 8192u
 #define DESCRIPTORS_ALL 7u /* keys 0, 1 and 2 */
 
 void session_request_done(SessionRequest *request)
@@ -24,6 +26,7 @@ void session_request_done(SessionRequest *request)
 	strings_free(request->argv);
 	strings_free(request->environment);
 	free(request->cwd);
+	strings_free(request->warnings);
 	config_done(&request->config);
 	*request = (SessionRequest){ 0 };
 }
@@ -94,6 +97,7 @@ int session_request_encode(const SessionRequest *request, uint8_t **ret_data, si
 	pack_u32(&w, request->file_mode_mask);
 	pack_u64(&w, request->ignored_signals);
 	pack_u64(&w, request->started_usec);
+	pack_strings(&w, request->warnings);
 	config_pack(&request->config, &w);
 	if (w.error)
 		return w.error;
@@ -133,6 +137,7 @@ int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 	request.file_mode_mask = unpack_u32(&r);
 	request.ignored_signals = unpack_u64(&r);
 	request.started_usec = unpack_u64(&r);
+	request.warnings = unpack_strings(&r, WARNINGS_MAX, WARNING_BYTES_MAX);
 	error = config_unpack(&r, &request.config);
 	if (error < 0)
 		return error;

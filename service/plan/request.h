@@ -27,6 +27,7 @@ typedef struct SessionRequest {
 	mode_t file_mode_mask;
 	uint64_t ignored_signals; /* bit n - 1: the caller ignores signal n, and so does the agent */
 	uint64_t started_usec;    /* CLOCK_REALTIME */
+	char **warnings;          /* of the service, for the person */
 	Config config;            /* with the environment twins that were allowed */
 } SessionRequest;
 

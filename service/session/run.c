@@ -112,7 +112,8 @@ int session_run(void)
 {
 	SessionInput input = { .fds = { FD_NONE, FD_NONE, FD_NONE },
 			       .guard_fd = FD_NONE,
-			       .state_fd = FD_NONE };
+			       .state_fd = FD_NONE,
+			       .memory_fd = FD_NONE };
 	_cleanup_(session_freep) Session *session = NULL;
 	_cleanup_(sd_event_unrefp) sd_event *event = NULL;
 	_cleanup_free_ char *problem = NULL;
@@ -126,6 +127,7 @@ int session_run(void)
 		input.fds[i] = fd_if_open(SPAWN_FD_STDIN + i);
 	input.guard_fd = fd_if_open(SPAWN_FD_GUARD);
 	input.state_fd = fd_if_open(SPAWN_FD_STATE);
+	input.memory_fd = fd_if_open(SPAWN_FD_MEMORY);
 	r = process_settle();
 	if (r >= 0)
 		r = limits_settle(&input.descriptors);

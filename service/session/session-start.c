@@ -257,6 +257,7 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 		return r;
 	/* From here on pasta and git run beside what follows. */
 	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
+	session_warn(session, session->request.warnings);
 	session_warn(session, session->network.routes.warnings);
 	session_warn(session, session->network.denial.warnings);
 	r = session_start_wire(session, ret_problem);
@@ -287,6 +288,7 @@ void session_begin(Session *session, SessionInput *input)
 	session->descriptors = input->descriptors;
 	session->guard_fd = input->guard_fd;
 	session->state_fd = input->state_fd;
+	session->memory_fd = input->memory_fd;
 	r = session_take(session, input->fds, &error, &problem);
 	if (r == 0)
 		r = session_sequence(session, &error, &problem);

@@ -50,8 +50,9 @@ struct Session {
 	SessionRequest request;
 	const Profile *profile;
 	struct rlimit descriptors;
-	int guard_fd; /* what this user's sessions lock, for life */
-	int state_fd; /* and while they write the agent's state */
+	int guard_fd;  /* what this user's sessions lock, for life */
+	int state_fd;  /* and while they write the agent's state */
+	int memory_fd; /* whom limits of memory killed; or FD_NONE */
 
 	LinkServer *link;
 	Lifeline *lifeline;

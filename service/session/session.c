@@ -8,6 +8,7 @@
 #include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/session/covers.h"
+#include "service/session/memory-events.h"
 #include "service/session/orphans.h"
 #include "service/session/program.h"
 #include "service/session/tables.h"
@@ -79,6 +80,10 @@ void session_say(Session *session)
 		/* Init is gone without a word: it was killed, and with it everything else. */
 		if (!session->status_known)
 			session->status = W_EXITCODE(0, SIGKILL);
+		if (!session->why)
+			session->why = memory_events_sentence(
+				session->memory_fd,
+				config_number(&session->request.config, CONFIG_MEMORY_MAX));
 		if (session->why)
 			lifeline_warning(session->lifeline, session->why);
 		session_say_state(session);
@@ -472,6 +477,7 @@ int session_new(sd_event *event, int listen_fd, int lifeline_fd, Session **ret)
 			      .preparation = PREPARATION_INIT,
 			      .guard_fd = FD_NONE,
 			      .state_fd = FD_NONE,
+			      .memory_fd = FD_NONE,
 			      .tail = TAIL_INIT,
 			      .leader_fd = FD_NONE };
 	r = session_init(session, listen_fd, lifeline_fd);
@@ -510,6 +516,7 @@ Session *session_free(Session *session)
 	(void)close_fd(session->guard_fd);
 	(void)state_watch_free(session->state);
 	(void)close_fd(session->state_fd);
+	(void)close_fd(session->memory_fd);
 	(void)lifeline_free(session->lifeline);
 	(void)link_server_free(session->link);
 	terminal_keys_done(&session->keys);

@@ -28,6 +28,7 @@ typedef struct SessionInput {
 	int fds[KEYS_MAX];         /* the caller's descriptors, taken over; FD_NONE where nothing is open */
 	int guard_fd;              /* taken over; what this user's sessions lock for life */
 	int state_fd;              /* taken over; what they lock to write state */
+	int memory_fd;             /* taken over; memory.events of its control group, or FD_NONE */
 	struct rlimit descriptors; /* RLIMIT_NOFILE that the agent is to have */
 } SessionInput;
 

@@ -107,6 +107,8 @@ static void add_facts(StandIn *s)
 	NEED(strings_appendf(&s->facts, "cgroup %s", strstr(cgroup, "0::") ?: "") == 0);
 	NEED(strings_appendf(&s->facts, "terminals %u descriptors %u", s->request.terminals,
 			     s->request.descriptors) == 0);
+	for (size_t i = 0; s->request.warnings[i]; i++)
+		NEED(strings_append(&s->facts, s->request.warnings[i]) == 0);
 	for (size_t i = 0; s->request.argv[i]; i++)
 		NEED(strings_appendf(&s->facts, "argument %zu bytes", strlen(s->request.argv[i])) == 0);
 	for (size_t i = 0; s->request.environment[i]; i++)

@@ -72,7 +72,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_codec(&config);
 	check_canonical(&config);
 	config_policy(&config, policy_row, NULL);
-	(void)config_check_effects(&config, NULL);
 	(void)config_procfs(&config);
 	groups = config_deny_groups(&config);
 	assert(groups);

@@ -140,7 +140,7 @@ def uncovered(lab, user, path, *commands):
     holds(len(lines) == 1 and lines[0].startswith(f"claude-sandbox: the session was ended: {path} is hidden"), err)
     wait_for(lambda: not lab.sessions(), "nothing of it stays")
     log = bus.Bus.log()[mark:]
-    holds(any("ended its agent" in line and path in line for line in log.splitlines()), log)
+    holds(any("why its agent ended" in line and path in line for line in log.splitlines()), log)
 
 
 @test(60, needs="bus")

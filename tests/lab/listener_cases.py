@@ -174,7 +174,7 @@ def network_that_changes_ends_the_session_and_says_why(lab):
                   f"{user}: {name}: {err!r}")
             wait_for(lambda: not lab.sessions(), "nothing of it stays")
             log = bus.Bus.log()[mark:]
-            holds(any("ended its agent" in line and held.id in line for line in log.splitlines()), f"{name}: {log}")
+            holds(any("why its agent ended" in line and held.id in line for line in log.splitlines()), f"{name}: {log}")
 
 
 @test(60, needs="bus")

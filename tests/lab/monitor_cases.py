@@ -121,7 +121,7 @@ def disturb(lab, user, name, script, named):
     holds(len(lines) == 1 and lines[0].startswith("claude-sandbox: the session was ended: its network") and named in lines[0], what)
     wait_for(lambda: not lab.sessions(), "nothing of it stays")
     log = bus.Bus.log()[mark:]
-    holds(any("ended its agent" in line and held.id in line and named in line for line in log.splitlines()), f"{what}: {log}")
+    holds(any("why its agent ended" in line and held.id in line and named in line for line in log.splitlines()), f"{what}: {log}")
     if name.removesuffix(", undone") not in OPENING:
         equal(arrived(lab, "disturbed"), [], f"{what}: seen outside")
 

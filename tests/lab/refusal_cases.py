@@ -177,13 +177,28 @@ def untrusted_configuration(lab):
     lab.shell("true").ok()
 
 
+def controllers():
+    """What this kernel's cgroup2 can limit."""
+    try:
+        with open("/sys/fs/cgroup/cgroup.controllers", encoding="ascii") as f:
+            return f.read().split()
+    except FileNotFoundError:
+        return []
+
+
 @test(60, needs="bus")
-def configuration_without_effect(lab):
-    """A key that this version does not act on refuses instead of being ignored."""
-    for line in ("memory-max = 1G", "tasks-max = 100"):
-        lab.configure(line + "\n")
-        refused(lab, f"{CONFIG}:1")
-        lab.restore()
+def limits_that_cannot_be_had(lab):
+    """A limit that the kernel does not offer here is a warning at the launch, and Posture says what holds."""
+    if controllers():
+        return                         # then they hold, and there is nothing to warn of
+    lab.configure("memory-max = 1G\ntasks-max = 100\n")
+    result = lab.shell("true")
+    equal((result.status, result.out), (0, b""))
+    lines = result.err.decode().splitlines()
+    for line, key in zip(lines, ("memory-max", "tasks-max"), strict=True):
+        holds(line.startswith(f"claude-sandbox: {CONFIG}:") and f"{key} does not hold" in line, result)
+    lab.restore()
+    lab.shell("true").ok()
 
 
 @test(60, needs="bus")

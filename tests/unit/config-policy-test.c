@@ -1,52 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/config-helpers.h"
 
-static void test_effects(void **state)
-{
-	static const struct {
-		const char *line;
-		bool effect;
-	} rows[] = {
-		{ "local-port = 80", true },
-		{ "local-model-port = 80", true },
-		{ "local-model-port = 0", true },
-		{ "callback-port = 80", true },
-		{ "gpu", true },
-		{ "gpu = 0", true },
-		{ "allow-device = /dev/kvm", true },
-		{ "memory-max = 1G", false },
-		{ "tasks-max = 4096", false },
-		{ "egress-jail = 0", true },
-		{ "egress-jail", true },
-		{ "workspace-root = /w", true },
-		{ "no-forge", true },
-		{ "no-forge = 0", true },
-		{ "allow-ip = 10.0.0.1", true },
-		{ "allow-write = /c", true },
-		{ "pass-env = A", true },
-		{ "procfs = outer", true },
-		{ "forge-host = a.b", true },
-		{ "deny-group = x", true },
-		{ "max-sessions = 3", true },
-	};
-
-	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-		_cleanup_(config_done) Config config = parsed(rows[i].line);
-		_cleanup_free_ char *problem = NULL;
-		int r = config_check_effects(&config, &problem);
-
-		if (r != (rows[i].effect ? 0 : -EOPNOTSUPP))
-			fail_msg("%s: %d", rows[i].line, r);
-		if (!rows[i].effect) {
-			static const char *const words[] = { AT(1) ":", "no effect in this version",
-							     "must be removed", NULL };
-
-			assert_words(problem, words);
-			assert_non_null(strstr(problem, config_key_name(config.values[0].key)));
-		}
-	}
-}
-
 typedef struct Policy {
 	size_t n, n_default;
 	char *text;
@@ -87,7 +41,7 @@ static void test_policy(void **state)
 						 "forge-host= (default)\ndeny-group=ops (" AT(
 							 5) ")\n"
 							    "memory-max= (default)\ntasks-max=4096 "
-							    "(default, without effect in this version)\n"
+							    "(default)\n"
 							    "max-sessions=64 (default)\n");
 	free(policy.text);
 
@@ -184,8 +138,9 @@ static void test_codec_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_effects),      cmocka_unit_test(test_policy),
-		cmocka_unit_test(test_sizes),        cmocka_unit_test(test_codec),
+		cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_codec),
 		cmocka_unit_test(test_codec_bounds),
 	};
 

@@ -97,51 +97,12 @@ static void manual_page_has_every_key(void **state)
 	}
 }
 
-/* The settings that the example marks as without effect are those that refuse a launch. */
-static void example_marks_what_has_no_effect(void **state)
-{
-	_cleanup_free_ char *text = read_file(CS_DOCS "/claude-sandbox.conf");
-
-	for (int k = 0; k < CONFIG_KEY_MAX; k++) {
-		static const char *const values[] = {
-			"1", "/dev/kvm", "1G", "auto", "10.1.2.3", "a.example"
-		};
-		ConfigKey key = (ConfigKey)k;
-		const char *name = config_key_name(key);
-		_cleanup_free_ char *entry = NULL;
-		bool marked, refused = false;
-		const char *at, *end;
-
-		for (size_t i = 0; i < ELEMENTSOF(values); i++) {
-			_cleanup_(config_done) Config config = CONFIG_INIT;
-			_cleanup_free_ char *line = NULL;
-
-			assert_true(asprintf(&line, "%s = %s\n", name, values[i]) > 0);
-			if (config_parse("line", line, strlen(line), &config, NULL) >= 0)
-				refused = refused || config_check_effects(&config, NULL) < 0;
-		}
-
-		/* The mark is in the paragraph before the setting. */
-		assert_true(asprintf(&entry, "\n#%s =", name) > 0);
-		end = strstr(text, entry);
-		assert_non_null(end);
-		for (at = end; at > text && !(at[0] == '\n' && at[1] == '\n'); at--)
-			;
-		at = memmem(at, (size_t)(end - at), "[later]", strlen("[later]"));
-		marked = at != NULL;
-		if (marked != refused)
-			fail_msg("%s is %s, and the example says otherwise", name,
-				 refused ? "without effect" : "in effect");
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(example_says_nothing),
 		cmocka_unit_test(example_shows_every_key_and_default),
 		cmocka_unit_test(manual_page_has_every_key),
-		cmocka_unit_test(example_marks_what_has_no_effect),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "service/daemon/cgroup.h"
+
+#define ID "abcdefghijklmnop"
+
+static void limits_are_told_from_none(void **state)
+{
+	static const struct {
+		const char *name, *text;
+		bool limits;
+	} rows[] = {
+		{ "memory.max", "max\n", false },
+		{ "memory.max", "1073741824\n", true },
+		{ "memory.high", "0\n", true },
+		{ "memory.swap.max", "max\n", false },
+		{ "memory.current", "1073741824\n", false },
+		{ "pids.max", "max\n", false },
+		{ "pids.max", "4096\n", true },
+		{ "cpu.max", "max 100000\n", false },
+		{ "cpu.max", "50000 100000\n", true },
+		{ "cpu.max.burst", "0\n", false },
+		{ "cpu.weight", "1\n", false },
+		{ "io.max", "", false },
+		{ "io.max", "8:16 rbps=max wbps=max riops=max wiops=max\n", false },
+		{ "io.max", "8:16 rbps=max wbps=1048576 riops=max wiops=max\n", true },
+		{ "io.max", "8:0 rbps=max wbps=max\n8:16 rbps=2097152 wbps=max\n", true },
+		{ "misc.max", "res_a max\nres_b max\n", false },
+		{ "misc.max", "res_a max\nres_b 3\n", true },
+		{ "hugetlb.2MB.max", "max\n", false },
+		{ "rdma.max", "mlx4_0 hca_handle=2 hca_object=max\n", true },
+		{ "cgroup.max.depth", "max\n", false },
+		{ "cgroup.max.descendants", "5\n", true },
+		{ "cpuset.cpus", "\n", false },
+		{ "cpuset.cpus", "0-3\n", true },
+		{ "cpuset.cpus.effective", "0-3\n", false },
+		{ "cpuset.mems", "", false },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+		if (cgroup_text_limits(rows[i].name, rows[i].text) != rows[i].limits)
+			fail_msg("%s: %s", rows[i].name, rows[i].text);
+}
+
+static void words_and_numbers(void **state)
+{
+	assert_true(cgroup_text_has("cpuset cpu io memory pids\n", "memory"));
+	assert_true(cgroup_text_has("cpuset cpu io memory pids\n", "pids"));
+	assert_false(cgroup_text_has("cpuset cpu io memory pids\n", "mem"));
+	assert_false(cgroup_text_has("\n", "memory"));
+	assert_false(cgroup_text_has("", "memory"));
+	assert_int_equal(cgroup_text_number("populated 1\nfrozen 0\n", "populated"), 1);
+	assert_int_equal(cgroup_text_number("populated 1\nfrozen 0\n", "pop"), 0);
+}
+
+static void paths_are_judged(void **state)
+{
+	static const char *const good[] = {
+		"/" CGROUP_PREFIX ID,
+		"/claude-sandbox/1000/" CGROUP_PREFIX ID,
+		"/user.slice/user-1000.slice/" CGROUP_PREFIX ID ".scope",
+		"/..a/" CGROUP_PREFIX ID,
+	};
+	static const char *const bad[] = {
+		"",
+		"/",
+		CGROUP_PREFIX ID,
+		"/" CGROUP_PREFIX "abcdefghijklmno",
+		"/" CGROUP_PREFIX ID "x",
+		"/" CGROUP_PREFIX ID ".service",
+		"/../" CGROUP_PREFIX ID,
+		"/a/../" CGROUP_PREFIX ID,
+		"/a/./" CGROUP_PREFIX ID,
+		"//" CGROUP_PREFIX ID,
+		"/" CGROUP_PREFIX ID "/",
+		"/" CGROUP_PREFIX ID "/..",
+		"/user.slice",
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(good); i++)
+		if (!cgroup_path_is_sessions(good[i]))
+			fail_msg("%s", good[i]);
+	for (size_t i = 0; i < ELEMENTSOF(bad); i++)
+		if (cgroup_path_is_sessions(bad[i]))
+			fail_msg("%s", bad[i]);
+	assert_true(cgroup_is_above("/", "/a"));
+	assert_true(cgroup_is_above("/a", "/a"));
+	assert_true(cgroup_is_above("/a", "/a/b"));
+	assert_false(cgroup_is_above("/a", "/ab"));
+	assert_false(cgroup_is_above("/a/b", "/a"));
+}
+
+static void put(const char *top, const char *name, const char *text)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_fclose_ FILE *f = NULL;
+
+	assert_true(asprintf(&path, "%s/%s", top, name) > 0);
+	if (!text) {
+		assert_int_equal(mkdir(path, 0755), 0);
+		return;
+	}
+	f = fopen(path, "we");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+}
+
+/* Whoever is limited by what does not hold for the service's own groups must stay below it. */
+static void limits_of_groups_above_count(void **state)
+{
+	char top[] = "/tmp/cgroup-test-XXXXXX";
+	_cleanup_free_ char *command = NULL;
+
+	assert_non_null(mkdtemp(top));
+	put(top, "memory.max", "5\n"); /* of the root, which holds for everybody */
+	put(top, "users", NULL);
+	put(top, "users/memory.max", "max\n");
+	put(top, "users/alice", NULL);
+	put(top, "users/alice/cgroup.procs", "1\n");
+	put(top, "users/alice/shell", NULL);
+	put(top, "users/alice/shell/cpu.max", "max 100000\n");
+	assert_false(cgroup_carries_limits(top, "/users/alice/shell", "/claude-sandbox"));
+	put(top, "users/alice/pids.max", "100\n");
+	assert_true(cgroup_carries_limits(top, "/users/alice/shell", "/claude-sandbox"));
+	assert_true(cgroup_carries_limits(top, "/users/alice", "/claude-sandbox"));
+	assert_false(cgroup_carries_limits(top, "/users", "/claude-sandbox"));
+	assert_false(cgroup_carries_limits(top, "/", "/claude-sandbox"));
+	/* The same limit holds for our own groups. */
+	assert_false(cgroup_carries_limits(top, "/users/alice/shell", "/users/alice/claude-sandbox"));
+
+	assert_true(asprintf(&command, "rm -rf %s", top) > 0);
+	assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(limits_are_told_from_none),
+		cmocka_unit_test(words_and_numbers),
+		cmocka_unit_test(paths_are_judged),
+		cmocka_unit_test(limits_of_groups_above_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
