@@ -290,7 +290,7 @@ static void wait_for_flag(Jail *jail, int flag, bool wanted)
 	while (!!(jail_run(jail, flags_of_jail, NULL, NULL) & flag) != wanted) {
 		struct pollfd p = { .fd = jail->sockets.watch_fd, .events = POLLIN };
 		unsigned changes;
-		bool up;
+		bool up = false;
 
 		if (poll(&p, 1, 5000) <= 0)
 			fail_msg("the flag 0x%x of jail0 does not change", (unsigned)flag);
