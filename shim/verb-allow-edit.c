@@ -108,9 +108,14 @@ static int set(Edit *edit, const char *address, const char *comment, bool check)
 {
 	_cleanup_(strings_freep) char **unconfirmed = NULL;
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
-	int r = check ? client_check_allow_ip(edit->bus, address, comment, &error)
-		      : client_add_allow_ip(edit->bus, address, comment, edit->context->interactive,
-					    &unconfirmed, &error);
+	_cleanup_(text_agent_stop) TextAgent agent = TEXT_AGENT_INIT;
+	bool asked = false;
+	int r;
+
+	do
+		r = check ? client_check_allow_ip(edit->bus, address, comment, &error)
+			  : client_add_allow_ip(edit->bus, address, comment, asked, &unconfirmed, &error);
+	while (r < 0 && verb_asks(edit->context, &agent, &asked, &error));
 
 	if (check)
 		return r < 0 ? verb_complain(edit->context, r, &error) : 0;
@@ -121,7 +126,13 @@ static int drop(Edit *edit, const char *address)
 {
 	_cleanup_(strings_freep) char **unconfirmed = NULL;
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
-	int r = client_remove_allow_ip(edit->bus, address, edit->context->interactive, &unconfirmed, &error);
+	_cleanup_(text_agent_stop) TextAgent agent = TEXT_AGENT_INIT;
+	bool asked = false;
+	int r;
+
+	do
+		r = client_remove_allow_ip(edit->bus, address, asked, &unconfirmed, &error);
+	while (r < 0 && verb_asks(edit->context, &agent, &asked, &error));
 
 	return take(edit, r, &error, unconfirmed, "removed", address);
 }

@@ -96,6 +96,8 @@ static int add_to_one(const SandboxCall *call, const SandboxContext *context)
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_bus_ sd_bus *bus = NULL;
 	_cleanup_free_ char *id = NULL;
+	_cleanup_(text_agent_stop) TextAgent agent = TEXT_AGENT_INIT;
+	bool asked = false;
 	uint64_t seconds = 0;
 	int r;
 
@@ -106,7 +108,9 @@ static int add_to_one(const SandboxCall *call, const SandboxContext *context)
 	r = verb_find_session(context, call->value, &bus, &id);
 	if (r != 0)
 		return r;
-	r = client_allow_ip(bus, id, call->second, seconds, context->interactive, &error);
+	do
+		r = client_allow_ip(bus, id, call->second, seconds, asked, &error);
+	while (r < 0 && verb_asks(context, &agent, &asked, &error));
 	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "opened", id, NULL);
 }
 
@@ -115,12 +119,16 @@ static int remove_from_one(const SandboxCall *call, const SandboxContext *contex
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_bus_ sd_bus *bus = NULL;
 	_cleanup_free_ char *id = NULL;
+	_cleanup_(text_agent_stop) TextAgent agent = TEXT_AGENT_INIT;
+	bool asked = false;
 	int r;
 
 	r = verb_find_session(context, call->value, &bus, &id);
 	if (r != 0)
 		return r;
-	r = client_revoke_ip(bus, id, call->second, context->interactive, &error);
+	do
+		r = client_revoke_ip(bus, id, call->second, asked, &error);
+	while (r < 0 && verb_asks(context, &agent, &asked, &error));
 	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "closed", id, NULL);
 }
 
@@ -129,6 +137,8 @@ static int add(const SandboxCall *call, const SandboxContext *context)
 	_cleanup_(strings_freep) char **unconfirmed = NULL;
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_bus_ sd_bus *bus = NULL;
+	_cleanup_(text_agent_stop) TextAgent agent = TEXT_AGENT_INIT;
+	bool asked = false;
 	int r;
 
 	if (call->value && call->third)
@@ -141,8 +151,10 @@ static int add(const SandboxCall *call, const SandboxContext *context)
 				   "--for is about one session; name it with --session, or leave --for out");
 	r = verb_open(context, &bus, &error);
 	if (r >= 0)
-		r = client_add_allow_ip(bus, call->second, call->third ?: "", context->interactive,
-					&unconfirmed, &error);
+		do
+			r = client_add_allow_ip(bus, call->second, call->third ?: "", asked, &unconfirmed,
+						&error);
+		while (r < 0 && verb_asks(context, &agent, &asked, &error));
 	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "added", NULL, unconfirmed);
 }
 
@@ -151,13 +163,17 @@ static int remove_one(const SandboxCall *call, const SandboxContext *context)
 	_cleanup_(strings_freep) char **unconfirmed = NULL;
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_bus_ sd_bus *bus = NULL;
+	_cleanup_(text_agent_stop) TextAgent agent = TEXT_AGENT_INIT;
+	bool asked = false;
 	int r;
 
 	if (call->value)
 		return remove_from_one(call, context);
 	r = verb_open(context, &bus, &error);
 	if (r >= 0)
-		r = client_remove_allow_ip(bus, call->second, context->interactive, &unconfirmed, &error);
+		do
+			r = client_remove_allow_ip(bus, call->second, asked, &unconfirmed, &error);
+		while (r < 0 && verb_asks(context, &agent, &asked, &error));
 	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "removed", NULL, unconfirmed);
 }
 

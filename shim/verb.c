@@ -87,19 +87,27 @@ static int choose_session(const SandboxContext *context, const ClientSessions *s
 	return 0;
 }
 
+bool verb_asks(const SandboxContext *context, TextAgent *agent, bool *asked, sd_bus_error *error)
+{
+	if (*asked || !context->interactive || !client_needs_password(error))
+		return false;
+	*asked = true;
+	sd_bus_error_free(error);
+	/* One of this machine cannot ask for another's. */
+	if (!context->host && context->agent(agent) >= 0)
+		text_agent_wait(agent);
+	return true;
+}
+
 int verb_list_all(const SandboxContext *context, sd_bus *bus, ClientSessions *ret, sd_bus_error *reterr)
 {
-	TextAgent agent = TEXT_AGENT_INIT;
+	_cleanup_(text_agent_stop) TextAgent agent = TEXT_AGENT_INIT;
+	bool asked = false;
 	int r;
 
-	r = client_list_all_sessions(bus, false, ret, reterr);
-	if (r >= 0 || !context->interactive || !client_needs_password(reterr))
-		return r;
-	sd_bus_error_free(reterr);
-	if (context->agent(&agent) >= 0)
-		text_agent_wait(&agent);
-	r = client_list_all_sessions(bus, true, ret, reterr);
-	text_agent_stop(&agent);
+	do
+		r = client_list_all_sessions(bus, asked, ret, reterr);
+	while (r < 0 && verb_asks(context, &agent, &asked, reterr));
 	return r;
 }
 

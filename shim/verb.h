@@ -29,6 +29,18 @@ int verb_show_table(const SandboxCall *call, const SandboxContext *context, cons
 		    const char *empty);
 
 /*
+ * A call failed with error: would a password help that nobody was asked for yet, and is a person there? Then
+ *who asks for it is started, *asked is set, and the call is to be made again, interactively:
+ *
+ *	_cleanup_(text_agent_stop) TextAgent agent = TEXT_AGENT_INIT;
+ *	bool asked = false;
+ *	do
+ *		r = client_x(bus, asked, &error);
+ *	while (r < 0 && verb_asks(context, &agent, &asked, &error));
+ */
+bool verb_asks(const SandboxContext *context, TextAgent *agent, bool *asked, sd_bus_error *error);
+
+/*
  * Everybody's sessions; where that takes a password and a person is there, it is asked for. Return: as
  * client_list_all_sessions().
  */

@@ -9,6 +9,7 @@
 #include "service/daemon/config-file.h"
 #include "service/daemon/log.h"
 #include "service/daemon/request.h"
+#include "service/daemon/sight.h"
 #include "service/plan/config-edit.h"
 
 #define LOCK_PATH CS_RUN_DIR "/allow-ip.lock"
@@ -101,7 +102,7 @@ static void on_told(AllowCall *call)
 		say_unconfirmed(call, session, wait, ended);
 		if (ended && session->keeper)
 			keeper_kill(session->keeper);
-		if (call->client && !session_visible(session, call->client->uid))
+		if (call->client && !sight_allows(call->client, session))
 			n_others++;
 		else
 			r = strings_append(&unconfirmed, session->id) ?: r;

@@ -8,6 +8,7 @@
 #include "dbus/wire.h"
 #include "service/daemon/allow-call.h"
 #include "service/daemon/config-file.h"
+#include "service/daemon/sight.h"
 
 #define CELL_MAX 512u
 
@@ -92,7 +93,7 @@ static int ask_sessions(AllowCall *call)
 		AllowWait *wait;
 		int r;
 
-		if (!session_visible(s, call->client->uid) || !s->keeper || !keeper_is_connected(s->keeper))
+		if (!sight_allows(call->client, s) || !s->keeper || !keeper_is_connected(s->keeper))
 			continue;
 		wait = allow_call_expect(call, s);
 		if (!wait)

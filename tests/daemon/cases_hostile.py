@@ -293,6 +293,27 @@ def memory_of_waiting_launches(machine, watch):
 
 
 @case
+def turns_by_user(machine, watch):
+    """Sixteen sessions of one user are being started at most; the next comes when one has gone, another user's at once."""
+    with Caller(OTHER) as other:
+        other.manager("ListSessions")
+        callers = [Caller(USER) for _ in range(20)]
+        for caller in callers:
+            caller.launch_start(b"silent")
+        wait_for(lambda: len(processes("session")) == 16, "sixteen of them")
+        other.launch(b"run")
+        assert len(processes("session")) == 17, processes("session")
+        waiting = [caller for caller in callers if not caller.answered()]
+        assert len(waiting) == 20
+        os.kill(processes("session")[0], signal.SIGKILL)
+        wait_for(lambda: len([c for c in callers if c.answered()]) == 1, "the answer about the one that was killed")
+        wait_for(lambda: len(processes("session")) == 17, "the next one")
+        for caller in callers:
+            caller.close()
+        wait_for(lambda: len(processes("session")) == 1, "only the other user's session")
+
+
+@case
 def long_launches_that_wait_for_polkit(machine, watch):
     """The requests of one user that wait for an answer are bounded together, and cost others nothing."""
     long = [b"X%02d=" % i + b"x" * 120000 for i in range(16)]

@@ -296,6 +296,27 @@ def a_password_for_the_sessions_of_others(lab):
 
 
 @test(60, needs="bus")
+def a_password_for_an_address(lab):
+    """allow-ip asks by the same agent; a later command asks again, since what polkit keeps is a process's."""
+    with_password(lab)
+    lab.configure("no-forge\n")
+    with lab.terminal([SANDBOX, "allow-ip", "add", "10.20.30.40", "the printer"], BOB) as terminal:
+        question = asked(terminal)
+        holds(b"10.20.30.40" in question and b"edit-allow-ip" in question, repr(question))
+        terminal.type(PASSWORD + "\n")
+        terminal.expect("added")
+        equal(terminal.wait(), 0)
+        equal(terminal.current_modes(), terminal.modes)
+    with open("/etc/claude-sandbox.conf", encoding="utf-8") as f:
+        holds("10.20.30.40" in f.read(), "the file")
+    with lab.terminal([SANDBOX, "allow-ip", "remove", "10.20.30.40"], BOB) as terminal:
+        asked(terminal)
+        terminal.type(b"\x03")
+        equal(terminal.wait(), -signal.SIGINT)
+    wait_for(lambda: not agents(), "the agent's end")
+
+
+@test(60, needs="bus")
 def typed_into_tmux(lab):
     """The same by a real terminal emulator, as over a connection from elsewhere: no desktop, no session of logind."""
     from conform_tmux_cases import Tmux
