@@ -76,6 +76,9 @@ static int build_proc(PlanBuild *build)
 			     "the outer /proc: the host's command lines, routes and sockets can be read");
 }
 
+static const char reason_tmp[] = "hides other programs' sockets and temporary files";
+static const char reason_run[] = "hides buses, container services, the desktop and secrets";
+
 int build_root(PlanBuild *build)
 {
 	_cleanup_(plan_node_done) PlanNode root = PLAN_NODE_INIT;
@@ -87,8 +90,8 @@ int build_root(PlanBuild *build)
 	if (r < 0 || (r = build_dev(build)) < 0 || (r = build_devices(build)) < 0 ||
 	    (r = build_proc(build)) < 0)
 		return r;
-	return plan_add_tmpfs(build->plan, "/tmp", 01777, ENTRY_PRIVATE, "system",
-			      "hides other programs' sockets and temporary files");
+	r = plan_add_tmpfs(build->plan, "/tmp", 01777, ENTRY_PRIVATE, "system", reason_tmp);
+	return r < 0 ? r : build_hide_aliases(build, "/tmp", reason_tmp);
 }
 
 int build_run(PlanBuild *build)
@@ -97,15 +100,17 @@ int build_run(PlanBuild *build)
 					    "/run/opengl-driver" };
 	_cleanup_(plan_node_done) PlanNode var_run = PLAN_NODE_INIT;
 
-	int r = plan_add_tmpfs(build->plan, "/run", 0755, ENTRY_PRIVATE, "system",
-			       "hides buses, container services, the desktop and secrets");
+	int r = plan_add_tmpfs(build->plan, "/run", 0755, ENTRY_PRIVATE, "system", reason_run);
+	if (r >= 0)
+		r = build_hide_aliases(build, "/run", reason_run);
 	if (r < 0)
 		return r;
 
 	r = resolve(build, "/var/run", &var_run);
 	if (r >= 0 && S_ISDIR(var_run.mode) && streq(var_run.path, "/var/run")) {
-		r = plan_add_tmpfs(build->plan, "/var/run", 0755, ENTRY_PRIVATE, "system",
-				   "hides buses, container services, the desktop and secrets");
+		r = plan_hides(build->plan, "/var/run") ? 0
+							: plan_add_tmpfs(build->plan, "/var/run", 0755,
+									 ENTRY_PRIVATE, "system", reason_run);
 		if (r < 0)
 			return r;
 	}

@@ -159,6 +159,7 @@ int build_workspace(PlanBuild *build)
 
 int build_temp_root(PlanBuild *build)
 {
+	static const char reason_temp[] = "hides the temporary files of other sessions";
 	_cleanup_(plan_node_done) PlanNode all = PLAN_NODE_INIT, own = PLAN_NODE_INIT;
 	const char *path = build->facts->temp_root;
 
@@ -168,8 +169,9 @@ int build_temp_root(PlanBuild *build)
 	if (r == -ENOMEM)
 		return r;
 	if (r >= 0 && S_ISDIR(all.mode) && !plan_hides(build->plan, all.path)) {
-		r = plan_add_tmpfs(build->plan, all.path, 0711, ENTRY_PRIVATE, "system",
-				   "hides the temporary files of other sessions");
+		r = plan_add_tmpfs(build->plan, all.path, 0711, ENTRY_PRIVATE, "system", reason_temp);
+		if (r >= 0)
+			r = build_hide_aliases(build, all.path, reason_temp);
 		if (r < 0)
 			return r;
 	}

@@ -160,6 +160,29 @@ int build_mask(PlanBuild *build, const char *path, mode_t type, const char *orig
 	return plan_add_bind(build->plan, &null, path, ENTRY_MASKED, origin, reason);
 }
 
+typedef struct Hidden {
+	PlanBuild *build;
+	const char *reason;
+} Hidden;
+
+static int hide_alias(void *userdata, const char *alias)
+{
+	const Hidden *hidden = userdata;
+	Plan *plan = hidden->build->plan;
+
+	return plan_hides(plan, alias)
+		       ? 0
+		       : plan_add_tmpfs(plan, alias, 0755, ENTRY_PRIVATE, "system", hidden->reason);
+}
+
+int build_hide_aliases(PlanBuild *build, const char *path, const char *reason)
+{
+	Hidden hidden = { .build = build, .reason = reason };
+	int r = build->view->aliases(build->view->userdata, path, hide_alias, &hidden);
+
+	return r == -ENOENT || r == -ENOTDIR || r == -EACCES || r == -ELOOP ? 0 : r;
+}
+
 const Entry *build_written_by(const PlanBuild *build, const char *path)
 {
 	const Entry *entry = plan_covering(build->plan, path);

@@ -72,6 +72,12 @@ int build_links(PlanBuild *build, const char *path, const char *origin);
  */
 int build_mask(PlanBuild *build, const char *path, mode_t type, const char *origin, const char *reason);
 
+/*
+ * Hide the other places at which the machine has what is at path (second mounts), as path itself is hidden.
+ * Return: 0 or a negative errno.
+ */
+int build_hide_aliases(PlanBuild *build, const char *path, const char *reason);
+
 /* Return: the bind by which agents may write at the canonical path, or NULL. */
 const Entry *build_written_by(const PlanBuild *build, const char *path);
 /*

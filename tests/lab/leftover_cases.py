@@ -16,12 +16,14 @@ def homes_are_hidden_wherever_they_are_mounted(lab):
     """A second mount of a home, or of what /etc lies on, is one more name for all that is kept from agents."""
     for user in (ALICE, ROOT):
         machine.write(f"{user.home}/.ssh/id", "SECRET", 0o600, user)
-        for path in ("/home", "/root", "/etc"):
+        for path in ("/home", "/root", "/etc", "/tmp", "/run", "/var/tmp"):
             second = f"/srv/second{path}"
             os.makedirs(second, exist_ok=True)
             subprocess.run(["/bin/mount", "--bind", path, second], check=True)
         try:
-            result = lab.shell(f"cat /srv/second{user.home}/.ssh/id /srv/second/etc/shadow; ls /srv/second/home; echo tried", user)
+            script = (f"cat /srv/second{user.home}/.ssh/id /srv/second/etc/shadow; cd /srv/second;"
+                      " find home tmp run var/tmp/claude-agent -mindepth 1; echo tried")
+            result = lab.shell(script, user)
             equal((result.status, result.out), (0, b"tried\n"), f"{user}: {result!r}")
             # a project is one all the same, and a home is none
             project = f"/srv/second{lab.workspace(user, 'twice')}"
@@ -29,7 +31,7 @@ def homes_are_hidden_wherever_they_are_mounted(lab):
                   b"new\n0\n", str(user))
             lab.shell("echo ran", user, cwd=f"/srv/second{user.home}").refused(125, "home directory")
         finally:
-            for path in ("/home", "/root", "/etc"):
+            for path in ("/home", "/root", "/etc", "/tmp", "/run", "/var/tmp"):
                 subprocess.run(["/bin/umount", "-l", f"/srv/second{path}"], check=True)
             subprocess.run(["/bin/rm", "-rf", f"{user.home}/.ssh", f"{user.home}/twice"], check=True)
 

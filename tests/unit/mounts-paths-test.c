@@ -399,7 +399,9 @@ static void an_environment_of_python_that_is_hidden(void **state)
  * /etc. */
 static void homes_that_are_mounted_twice(void **state)
 {
-	static const FakeAlias aliases[] = { { "/home", "/mnt/disk/@home" },
+	static const FakeAlias aliases[] = { { "/tmp", "/mnt/disk/tmp" },
+					     { "/run", "/mnt/disk/run" },
+					     { "/home", "/mnt/disk/@home" },
 					     { "/etc", "/mnt/disk/etc" },
 					     { 0 } };
 	static const FakeNode more[] = { { "/mnt/disk/@home/user/src/project", S_IFDIR | 0755, 1000 },
@@ -412,6 +414,8 @@ static void homes_that_are_mounted_twice(void **state)
 	fixture.fake.aliases = aliases;
 	make(&fixture);
 	assert_true(plan_hides(&fixture.plan, "/mnt/disk/@home/user/.ssh/id"));
+	assert_true(plan_hides(&fixture.plan, "/mnt/disk/tmp"));
+	assert_true(plan_hides(&fixture.plan, "/mnt/disk/run"));
 	assert_false(plan_hides(&fixture.plan, "/mnt/disk"));
 	plan_fixture_done(&fixture);
 
