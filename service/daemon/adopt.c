@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "service/daemon/drift.h"
 #include "service/daemon/link-client.h"
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
@@ -110,6 +111,7 @@ static void adopt_one(void *userdata, const char *id)
 	_cleanup_(record_done) Record record = { 0 };
 	Manager *manager = userdata;
 	const char *why = NULL;
+	Session *adopted;
 	int r;
 
 	/* Ours, kept over a time without the name. */
@@ -141,7 +143,9 @@ static void adopt_one(void *userdata, const char *id)
 		log_line("session %s cannot be taken over: %s", id, strerror(-r));
 		return;
 	}
-	audit_adopted(manager->audit, registry_find(manager->registry, id), NULL);
+	adopted = registry_find(manager->registry, id);
+	(void)drift_refresh(adopted);
+	audit_adopted(manager->audit, adopted, adopted->marks);
 }
 
 static void settle(Manager *manager)

@@ -421,7 +421,9 @@ static int start(Making *making, char **ret_problem)
 	/* The keeper clears up from here on, whatever happens. */
 	making->directory = false;
 	launch->session = session;
-	r = write_record(session);
+	r = run_dir_write_policy(session->id, &launch->config);
+	if (r >= 0)
+		r = write_record(session);
 	if (r >= 0)
 		r = watch_start(launch);
 	session_group_settle(launch->group, manager->bus, session);

@@ -15,6 +15,7 @@
 #include "service/daemon/allow-ip.h"
 #include "service/daemon/audit-bus.h"
 #include "service/daemon/call.h"
+#include "service/daemon/drift.h"
 #include "service/daemon/launch.h"
 #include "service/daemon/launch-queue.h"
 #include "service/daemon/log.h"
@@ -296,6 +297,7 @@ static void on_config_changed(void *userdata, bool policy, bool allow_ip)
 {
 	Manager *manager = userdata;
 
+	drift_refresh_all(manager);
 	if (policy)
 		signals_manager(&manager->signals, CS_SIGNAL_POLICY_CHANGED);
 	if (!allow_ip)

@@ -33,6 +33,7 @@ Session *session_free(Session *session)
 	denied_sum_done(&session->denied);
 	free(session->why);
 	free(session->group);
+	strings_free(session->marks);
 	close_fd(session->pidfd);
 	free(session);
 	return NULL;

@@ -13,6 +13,15 @@
 
 typedef struct Registry Registry;
 
+/* Which file of configuration it was. */
+typedef struct PolicyStamp {
+	bool known;
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	int64_t changed_nsec;
+} PolicyStamp;
+
 typedef struct Session {
 	Registry *registry;
 	char id[CS_ID_LENGTH + 1];
@@ -40,6 +49,10 @@ typedef struct Session {
 	char *group;
 	CgroupLimits limits;
 	bool in_callers_group;
+	/* What of its policy is laxer than the configuration was when we looked (drift.h); NULL for nothing.
+	 */
+	char **marks;
+	PolicyStamp marks_stamp;
 	bool awaited; /* taken over, and has not said yet how it is */
 
 	struct Keeper *keeper;      /* what watches and ends it */

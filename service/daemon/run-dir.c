@@ -10,6 +10,9 @@
 #include "dbus/names.h"
 #include "service/daemon/cgroup-text.h"
 
+/* A file and a caller's environment, each value with comment and origin. */
+#define POLICY_BYTES_MAX (4u << 20)
+
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /*
@@ -319,57 +322,74 @@ static int write_all(int fd, const uint8_t *data, size_t size)
 	return 0;
 }
 
+/* Whole or not at all. */
+static int write_file(const char *id, const char *name, const char *new_name, const uint8_t *data,
+		      size_t size)
+{
+	_cleanup_close_ int directory_fd = session_directory_open(id), fd = FD_NONE;
+	int r;
+
+	if (directory_fd < 0)
+		return directory_fd;
+	fd = openat(directory_fd, new_name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = write_all(fd, data, size);
+	if (r >= 0 && renameat(directory_fd, new_name, directory_fd, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(directory_fd, new_name, 0);
+	return r;
+}
+
+/* Only what root can have written. Return: 0 with *ret to be freed, -ENOENT, -EBADMSG, others. */
+static int read_file(const char *id, const char *name, size_t max, uint8_t **ret, size_t *ret_size)
+{
+	_cleanup_close_ int directory_fd = session_directory_open(id), fd = FD_NONE;
+	_cleanup_free_ uint8_t *data = NULL;
+	struct stat st;
+	ssize_t n;
+
+	if (directory_fd < 0)
+		return directory_fd;
+	fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != 0 || (st.st_mode & 077) || (uint64_t)st.st_size > max)
+		return -EBADMSG;
+	data = malloc((size_t)st.st_size + 1);
+	if (!data)
+		return -ENOMEM;
+	n = read(fd, data, (size_t)st.st_size + 1);
+	if (n < 0)
+		return -errno;
+	*ret = TAKE_PTR(data);
+	*ret_size = (size_t)n;
+	return 0;
+}
+
 int run_dir_write_record(const char *id, const Record *record)
 {
-	_cleanup_close_ int directory_fd = FD_NONE, fd = FD_NONE;
 	_cleanup_free_ uint8_t *data = NULL;
 	size_t size = 0;
 	int r;
 
 	r = record_encode(record, &data, &size);
-	if (r < 0)
-		return r;
-	directory_fd = session_directory_open(id);
-	if (directory_fd < 0)
-		return directory_fd;
-	fd = openat(directory_fd, RUN_DIR_RECORD ".new",
-		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	r = write_all(fd, data, size);
-	if (r >= 0 && renameat(directory_fd, RUN_DIR_RECORD ".new", directory_fd, RUN_DIR_RECORD) < 0)
-		r = -errno;
-	if (r < 0)
-		(void)unlinkat(directory_fd, RUN_DIR_RECORD ".new", 0);
-	return r;
+	return r < 0 ? r : write_file(id, RUN_DIR_RECORD, RUN_DIR_RECORD ".new", data, size);
 }
 
 int run_dir_read_record(const char *id, Record *ret)
 {
 	_cleanup_(record_done) Record record = { 0 };
-	_cleanup_close_ int directory_fd = FD_NONE, fd = FD_NONE;
 	_cleanup_free_ uint8_t *data = NULL;
-	struct stat st;
-	ssize_t n;
+	size_t size = 0;
 	int r;
 
-	directory_fd = session_directory_open(id);
-	if (directory_fd < 0)
-		return directory_fd;
-	fd = openat(directory_fd, RUN_DIR_RECORD, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != 0 || (st.st_mode & 077))
-		return -EBADMSG;
-	data = malloc(RECORD_BYTES_MAX + 1);
-	if (!data)
-		return -ENOMEM;
-	n = read(fd, data, RECORD_BYTES_MAX + 1);
-	if (n < 0)
-		return -errno;
-	r = record_decode(data, (size_t)n, &record);
+	r = read_file(id, RUN_DIR_RECORD, RECORD_BYTES_MAX, &data, &size);
+	if (r >= 0)
+		r = record_decode(data, size, &record);
 	if (r < 0)
 		return r;
 	if (!streq(record.id, id))
@@ -379,10 +399,41 @@ int run_dir_read_record(const char *id, Record *ret)
 	return 0;
 }
 
+int run_dir_write_policy(const char *id, const Config *config)
+{
+	_cleanup_(pack_done) PackWriter w = { 0 };
+
+	pack_init(&w, POLICY_BYTES_MAX);
+	config_pack(config, &w);
+	return w.error ?: write_file(id, RUN_DIR_POLICY, RUN_DIR_POLICY ".new", w.data, w.size);
+}
+
+int run_dir_read_policy(const char *id, Config *ret)
+{
+	_cleanup_(config_done) Config config = CONFIG_INIT;
+	_cleanup_free_ uint8_t *data = NULL;
+	PackReader reader;
+	size_t size = 0;
+	int r;
+
+	r = read_file(id, RUN_DIR_POLICY, POLICY_BYTES_MAX, &data, &size);
+	if (r < 0)
+		return r;
+	unpack_init(&reader, data, size);
+	r = config_unpack(&reader, &config);
+	if (r >= 0)
+		r = unpack_finish(&reader);
+	if (r < 0)
+		return r;
+	*ret = config;
+	config = CONFIG_INIT;
+	return 0;
+}
+
 int run_dir_remove_session(const char *id)
 {
-	static const char *const files[] = { RUN_DIR_LINK, RUN_DIR_GROUP, RUN_DIR_RECORD,
-					     RUN_DIR_RECORD ".new" };
+	static const char *const files[] = { RUN_DIR_LINK,          RUN_DIR_GROUP,  RUN_DIR_POLICY,
+					     RUN_DIR_POLICY ".new", RUN_DIR_RECORD, RUN_DIR_RECORD ".new" };
 	_cleanup_close_ int sessions_fd = FD_NONE, fd = FD_NONE;
 
 	sessions_fd = directory_open(CS_SESSIONS_DIR);

@@ -10,10 +10,12 @@
 
 #include "dbus/base.h"
 #include "service/daemon/record.h"
+#include "service/plan/config.h"
 
 /* The names of the socket, the record and the control group's name in a session's directory. */
 #define RUN_DIR_LINK "link"
 #define RUN_DIR_RECORD "record"
+#define RUN_DIR_POLICY "policy"
 #define RUN_DIR_GROUP "group" /* a link: made at once with what it says */
 
 /*
@@ -61,6 +63,9 @@ int run_dir_write_record(const char *id, const Record *record);
  * that are not ours; other negative errnos.
  */
 int run_dir_read_record(const char *id, Record *ret);
+/* The same for the configuration that it was started with. */
+int run_dir_write_policy(const char *id, const Config *config);
+int run_dir_read_policy(const char *id, Config *ret);
 /* Remove the directory of a session and the files that we made in it. Return: 0 or a negative errno. */
 int run_dir_remove_session(const char *id);
 

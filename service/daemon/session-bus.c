@@ -3,6 +3,7 @@
 
 #include "dbus/names.h"
 #include "service/daemon/allow-ip.h"
+#include "service/daemon/drift.h"
 #include "service/daemon/manager-bus.h"
 #include "service/daemon/session-properties.h"
 #include "service/daemon/session-tables.h"
@@ -24,6 +25,8 @@ static int find_session(sd_bus *bus, const char *path, const char *interface, vo
 	manager_touch(manager);
 	if (!client || !session || !sight_allows(client, session))
 		return 0;
+	/* Where nobody has subscribed, nobody has watched the file. */
+	(void)drift_refresh(session);
 	*ret_found = session;
 	return 1;
 }

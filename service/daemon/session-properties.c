@@ -38,6 +38,8 @@ static int append_warnings(const Session *session, sd_bus_message *m)
 	r = sd_bus_message_open_container(m, 'a', "s");
 	for (size_t i = 0; r >= 0 && i < session->warnings.n_rows; i++)
 		r = append_text(m, session->warnings.cells[i]);
+	for (size_t i = 0; r >= 0 && session->marks && session->marks[i]; i++)
+		r = append_text(m, session->marks[i]);
 	return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
@@ -71,11 +73,11 @@ static char *cgroup_detail(const Session *session)
 	return detail;
 }
 
-/* The session's own rows, and one that only the service knows. */
+/* The session's own rows, and those that only the service knows. */
 static int append_posture(const Session *session, sd_bus_message *m)
 {
 	const size_t own = session->posture.n_rows * 3;
-	_cleanup_free_ const char **cells = calloc(own + 3, sizeof(*cells));
+	_cleanup_free_ const char **cells = calloc(own + 6, sizeof(*cells));
 	_cleanup_free_ char *detail = NULL;
 
 	if (!cells)
@@ -88,7 +90,11 @@ static int append_posture(const Session *session, sd_bus_message *m)
 	cells[own] = "cgroup";
 	cells[own + 1] = session->group ? "group" : session->in_callers_group ? "caller's" : "none";
 	cells[own + 2] = detail;
-	return wire_append_table(m, 3, cells, session->posture.n_rows + 1, SESSION_TEXT_MAX);
+	cells[own + 3] = "policy";
+	cells[own + 4] = session->marks ? "laxer" : "today's";
+	cells[own + 5] =
+		session->marks ? session->marks[0] : "nothing that the configuration does not give now";
+	return wire_append_table(m, 3, cells, session->posture.n_rows + 2, SESSION_TEXT_MAX);
 }
 
 int session_append_property(const Session *session, const char *name, sd_bus_message *m)

@@ -77,6 +77,106 @@ def session_out_of_sight_is_killed(machine, watch):
 
 
 @case
+def a_laxer_session_is_marked(machine, watch):
+    """What today's configuration does not give any more marks who was started with it, before and after a restart."""
+    lax = ("allow-write = /srv\npass-env = TOKEN\n", "")
+    machine.configure(lax[0])
+    with Caller(USER) as user:
+        session, path, _ = user.launch(b"run")
+        policy = lambda: [row[1] for row in user.get(path, SESSION, "Posture") if row[0] == "policy"]  # noqa: E731
+        marks = lambda: [w for w in user.get(path, SESSION, "Warnings") if "start it anew" in w]       # noqa: E731
+        assert policy() == ["today's"] and marks() == []
+        machine.unconfigure()
+        assert policy() == ["laxer"] and len(marks()) == 2 and "allow-write /srv" in marks()[0], marks()
+        end_service()
+        assert policy() == ["laxer"] and len(marks()) == 2
+        event, = [e for e in user.manager("ListEvents", "sa{sv}", session, {}) if e[1] == "adopted"]
+        assert "allow-write /srv" in event[4]["laxer"] and "pass-env TOKEN" in event[4]["laxer"], event
+        machine.configure(lax[0])
+        assert policy() == ["today's"] and marks() == []
+        watcher = Watch(watch, USER)
+        machine.configure("no-forge\n")
+        watcher.expect(f"changed {path} Warnings")
+        watcher.close()
+        assert len(marks()) == 3
+        end_service()
+        os.unlink(f"/run/claude-sandbox/sessions/{session}/policy")
+        assert policy() == ["laxer"] and "not known any more" in marks()[0]
+        user.close_fds()
+        nothing_left(user)
+
+
+@case
+def twenty_sessions_outlive_the_service(machine, watch):
+    """Killed and replaced again and again under twenty sessions: the same ids, states and ends."""
+    with Caller(USER) as user, Caller(OTHER) as other, Caller(0) as root:
+        for caller in (user, other) * 10:
+            caller.launch(b"run")
+        wait_for(lambda: {s[7] for s in root.manager("ListSessions")} == {"running"}, "all of them to run")
+        before = sorted(root.manager("ListSessions"))
+        pids = sorted(processes("session"))
+        assert len(before) == 20
+        for _ in range(5):
+            end_service()
+            assert sorted(root.manager("ListSessions")) == before
+            assert sorted(processes("session")) == pids, (sorted(processes("session")), pids)
+        user.close_fds()
+        wait_for(lambda: len(root.manager("ListSessions")) == 10, "the end of half of them")
+        assert {s[4] for s in root.manager("ListSessions")} == {OTHER}
+        # those that end while no service runs, too
+        end_service()
+        other.close_fds()
+        wait_for(lambda: not processes("session"), "the others' end")
+        nothing_left(root)
+
+
+@case
+def a_record_that_names_another_user(machine, watch):
+    """Whoever listens must be who the record says; else nothing is adopted, and nothing killed but that process."""
+    with Caller(USER) as user, Caller(OTHER) as other, Caller(0) as root:
+        session, _, _ = user.launch(b"run")
+        kept, _, _ = other.launch(b"run")
+        end_service()
+        path = f"/run/claude-sandbox/sessions/{session}/record"
+        with open(path, "rb") as f:
+            record = bytearray(f.read())
+        at = record.rindex(struct.pack("<I", USER), 0, -12)
+        record[at:at + 4] = struct.pack("<I", OTHER)
+        with open(path, "wb") as f:
+            f.write(record)
+        assert [s[0] for s in other.manager("ListSessions")] == [kept]
+        assert [s[0] for s in root.manager("ListSessions")] == [kept]
+        wait_for(lambda: len(processes("session")) == 1, "the end of the one without a record")
+
+
+@case
+def directories_of_strangers(machine, watch):
+    """What others put where sessions' directories are is not believed, whatever it looks like."""
+    with Caller(USER) as user, Caller(0) as root:
+        session, _, _ = user.launch(b"run")
+        end_service()
+        top = "/run/claude-sandbox/sessions"
+        # a user's copy, a link to the real one, a link out, a record for all to write
+        shutil.copytree(f"{top}/{session}", f"{top}/cccccccccccccccc", ignore=shutil.ignore_patterns("link", "group"))
+        for name in ("", "/record", "/policy"):
+            os.chown(f"{top}/cccccccccccccccc{name}", USER, USER)
+        os.symlink(session, f"{top}/dddddddddddddddd")
+        os.symlink("/etc", f"{top}/eeeeeeeeeeeeeeee")
+        os.mkdir(f"{top}/ffffffffffffffff", 0o711)
+        shutil.copy(f"{top}/{session}/record", f"{top}/ffffffffffffffff/record")
+        os.chmod(f"{top}/ffffffffffffffff/record", 0o666)
+        os.mkdir(f"{top}/gggggggggggggggg", 0o711)
+        os.symlink("/../../etc/claude-sandbox-aaaaaaaaaaaaaaaa", f"{top}/gggggggggggggggg/group")
+        assert [s[0] for s in root.manager("ListSessions")] == [session]
+        assert session in os.listdir(top) and os.path.exists("/etc/passwd")
+        for name in os.listdir(top):
+            if name != session:
+                path = f"{top}/{name}"
+                assert os.path.islink(path), os.listdir(top)
+                os.unlink(path)
+
+
+@case
 def a_session_without_a_record(machine, watch):
     """What a service had begun when it was killed is ended by the next one, by its control group."""
     with Caller(USER) as user:
