@@ -36,8 +36,19 @@ typedef struct Name {
 	size_t length;
 } Name;
 
+/* What is no mask, and is watched along with them: an instance of inotify is dear (128 for each user). */
+typedef struct Beside {
+	int wd;
+	char *name; /* NULL: the watched thing itself */
+} Beside;
+
+#define BESIDE_MAX 32u
+
 struct MaskWatch {
 	const Plan *plan;
+	Beside beside[BESIDE_MAX];
+	size_t n_beside;
+	MaskWatchBeside beside_changed;
 	MaskWatchGone gone;
 	void *userdata;
 	sd_event *event;
@@ -207,11 +218,54 @@ static bool concerns(const MaskWatch *watch, const struct inotify_event *event)
 	return false;
 }
 
+static bool concerns_beside(const MaskWatch *watch, const struct inotify_event *event)
+{
+	for (size_t i = 0; i < watch->n_beside; i++)
+		if (watch->beside[i].wd == event->wd &&
+		    (!watch->beside[i].name || event->len == 0 || streq(watch->beside[i].name, event->name)))
+			return true;
+	return false;
+}
+
+static void add_beside(MaskWatch *watch, const char *path, const char *name, uint32_t mask)
+{
+	_cleanup_free_ char *copy = name ? strdup(name) : NULL;
+	int wd;
+
+	if (watch->inotify_fd < 0 || watch->n_beside == BESIDE_MAX || (name && !copy))
+		return;
+	/* Where a mask is watched in the same directory, that goes on. */
+	wd = inotify_add_watch(watch->inotify_fd, path, mask | IN_MASK_ADD);
+	if (wd < 0)
+		return;
+	for (size_t i = 0; i < watch->n_beside; i++)
+		if (watch->beside[i].wd == wd && (name != NULL) == (watch->beside[i].name != NULL) &&
+		    (!name || streq(watch->beside[i].name, name)))
+			return;
+	watch->beside[watch->n_beside++] = (Beside){ .wd = wd, .name = TAKE_PTR(copy) };
+}
+
+void mask_watch_beside(MaskWatch *watch, const char *path, MaskWatchBeside changed)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *directory = NULL;
+
+	if (!slash || slash[1] == 0)
+		return;
+	directory = strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	if (!directory)
+		return;
+	watch->beside_changed = changed;
+	add_beside(watch, directory, slash + 1, WATCHED | IN_CLOSE_WRITE | IN_ONLYDIR);
+	/* A file that is mounted there has its name in another directory. */
+	add_beside(watch, path, NULL, IN_CLOSE_WRITE | IN_MODIFY | IN_DONT_FOLLOW);
+}
+
 static int on_inotify(sd_event_source *source, int fd, uint32_t revents, void *userdata)
 {
 	_Alignas(struct inotify_event) char events[EVENTS_BYTES];
 	MaskWatch *watch = userdata;
-	bool look = false;
+	bool look = false, beside = false;
 	ssize_t n;
 
 	n = read(fd, events, sizeof(events));
@@ -219,8 +273,12 @@ static int on_inotify(sd_event_source *source, int fd, uint32_t revents, void *u
 		const struct inotify_event *event = (const void *)(events + at);
 
 		look = look || concerns(watch, event);
+		beside = beside || concerns_beside(watch, event);
 		at += (ssize_t)sizeof(*event) + (ssize_t)event->len;
 	}
+	if (beside)
+		watch->beside_changed(watch->userdata);
+	/* The last thing: it may be the end. */
 	if (look)
 		mask_watch_check(watch);
 	return 0;
@@ -300,6 +358,8 @@ MaskWatch *mask_watch_free(MaskWatch *watch)
 	close_fdp(&watch->mounts_fd);
 	close_fdp(&watch->root_fd);
 	(void)sd_event_unref(watch->event);
+	for (size_t i = 0; i < watch->n_beside; i++)
+		free(watch->beside[i].name);
 	free(watch->places);
 	free(watch->names);
 	free(watch);

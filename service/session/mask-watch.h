@@ -51,5 +51,12 @@ int mask_watch_enter(MaskWatch *watch, pid_t leader);
  * errno. */
 int mask_watch_start(MaskWatch *watch);
 
+/*
+ * Call changed too when what the absolute path names is changed, replaced, made or removed; again for each
+ * path, with the same function. Best effort. Until mask_watch_stop().
+ */
+typedef void (*MaskWatchBeside)(void *userdata);
+void mask_watch_beside(MaskWatch *watch, const char *path, MaskWatchBeside changed);
+
 /* Nothing is looked at any more, or ever; what is held stays held until mask_watch_free(). */
 void mask_watch_stop(MaskWatch *watch);

@@ -6,7 +6,6 @@
 #include "service/session/descriptor-facts.h"
 #include "service/session/git-config.h"
 #include "service/session/git-places.h"
-#include "service/session/resolver.h"
 #include "service/session/sockets.h"
 #include "service/session/temp-root.h"
 
@@ -78,6 +77,7 @@ void preparation_done(Preparation *preparation)
 	view_done(&preparation->view);
 	plan_node_done(&preparation->workspace);
 	git_identity_done(&preparation->git);
+	resolver_done(&preparation->names);
 	preparation->warnings = strings_free(preparation->warnings);
 }
 
@@ -149,35 +149,44 @@ static int make_git_config(const Preparation *preparation, char **ret)
 				 ret);
 }
 
-/* Never a refusal: a session without names of hosts still reaches addresses. */
-static int make_resolver(Preparation *preparation, const PreparationNetwork *network, char **ret)
+int preparation_read_resolver(const PreparationNetwork *network, Resolver *ret)
 {
-	_cleanup_(resolver_done) Resolver resolver = { 0 };
 	_cleanup_free_ char *text = NULL;
 	size_t size = 0;
+	int r = resolver_read(&text, &size);
+
+	return r < 0 ? r : resolver_render(text, size, network->forwarder, !network->jailed, ret);
+}
+
+bool preparation_resolves(const PreparationNetwork *network, const Resolver *resolver)
+{
+	return network->jailed ? network->forwarder != 0 && resolver->n_ipv4 > 0 : resolver->n_servers > 0;
+}
+
+/* Never a refusal: a session without names of hosts still reaches addresses. */
+static int make_resolver(Preparation *preparation, const PreparationNetwork *network)
+{
+	Resolver *names = &preparation->names;
 	int r;
 
-	r = resolver_read(&text, &size);
+	resolver_done(names);
+	r = preparation_read_resolver(network, names);
+	if (r == -ENOMEM)
+		return r;
 	if (r < 0) {
-		size = 0;
 		r = strings_appendf(&preparation->warnings,
 				    "/etc/resolv.conf cannot be read (%s): no names inside", strerror(-r));
-		if (r < 0)
-			return r;
+		if (r == 0)
+			r = resolver_render("", 0, network->forwarder, !network->jailed, names);
 	}
-	r = resolver_render(text ?: "", size, network->forwarder, !network->jailed, &resolver);
-	if (r < 0)
-		return r;
-	if (network->jailed && network->forwarder != 0 && resolver.n_ipv4 == 0)
+	if (r == 0 && network->jailed && network->forwarder != 0 && names->n_ipv4 == 0)
 		r = strings_append(
 			&preparation->warnings,
-			resolver.n_servers == 0
+			names->n_servers == 0
 				? "no name server in /etc/resolv.conf: names do not resolve inside; add one"
 				: "no IPv4 name server in /etc/resolv.conf: names do not resolve inside; add "
 				  "one");
-	preparation->resolver =
-		network->jailed ? network->forwarder != 0 && resolver.n_ipv4 > 0 : resolver.n_servers > 0;
-	*ret = TAKE_PTR(resolver.text);
+	preparation->resolver = preparation_resolves(network, names);
 	return r;
 }
 
@@ -353,7 +362,7 @@ static int make_guarded_names(Preparation *preparation, const Plan *plan, const 
 int preparation_plan(Preparation *preparation, const PreparationNetwork *network, const TerminalKeys *keys,
 		     Plan *ret, const char **ret_error, char **ret_problem)
 {
-	_cleanup_free_ char *git_config = NULL, *resolver = NULL, *temp_root = NULL;
+	_cleanup_free_ char *git_config = NULL, *temp_root = NULL;
 	_cleanup_(descriptor_facts_done) DescriptorFacts descriptors = { 0 };
 	_cleanup_(strings_freep) char **sockets = NULL;
 	PlanView view = view_functions(&preparation->view);
@@ -366,7 +375,7 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	if (r == 0)
 		r = make_git_config(preparation, &git_config);
 	if (r == 0)
-		r = make_resolver(preparation, network, &resolver);
+		r = make_resolver(preparation, network);
 	if (r == 0)
 		r = make_temp_root(preparation, &temp_root, &preparation->warnings);
 	if (r == 0)
@@ -375,7 +384,7 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 		return r;
 	facts = (PlanFacts){ .private_proc = network->private_proc,
 			     .git_config = git_config,
-			     .resolver = resolver,
+			     .resolver = preparation->names.text,
 			     .temp_root = temp_root,
 			     .terminal = keys->terminal_fd >= 0,
 			     .terminal_path = keys->terminal_path,

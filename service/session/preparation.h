@@ -10,6 +10,7 @@
 #include "service/plan/mounts.h"
 #include "service/session/git-identity.h"
 #include "service/session/placeholders.h"
+#include "service/session/resolver.h"
 #include "service/session/terminal-keys.h"
 #include "service/session/view.h"
 
@@ -19,7 +20,8 @@ typedef struct Preparation {
 	View view;
 	PlanNode workspace; /* no descriptor when it cannot be had: the plan says why */
 	GitIdentity git;
-	bool resolver; /* names can resolve inside */
+	bool resolver;  /* names can resolve inside */
+	Resolver names; /* of the host at the launch, and what the jail was given of it */
 	Placeholders placeholders;
 	char **warnings;
 } Preparation;
@@ -43,11 +45,17 @@ void preparation_release(Preparation *preparation);
 /* Take a copy of what git said. Return: 0 or -ENOMEM. */
 int preparation_set_git(Preparation *preparation, const GitIdentity *identity);
 
-typedef struct PreparationNetwork {
+/* What resolver_render() is to make of the host's text. Return: as that. */
+typedef struct PreparationNetwork PreparationNetwork;
+int preparation_read_resolver(const PreparationNetwork *network, Resolver *ret);
+/* Do names resolve inside with it? */
+bool preparation_resolves(const PreparationNetwork *network, const Resolver *resolver);
+
+struct PreparationNetwork {
 	bool jailed;
 	uint32_t forwarder; /* D, or 0 */
 	bool private_proc;
-} PreparationNetwork;
+};
 
 /*
  * Gather the rest and make the plan. Return: 0; a negative errno with *ret_error (a CS_ERROR_ name, static)

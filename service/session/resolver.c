@@ -9,6 +9,7 @@
 void resolver_done(Resolver *resolver)
 {
 	free(resolver->text);
+	free(resolver->servers);
 	*resolver = (Resolver){ 0 };
 }
 
@@ -41,12 +42,14 @@ static bool is_ipv4(const char *text, size_t n)
 	return inet_pton(AF_INET, address, &in) == 1;
 }
 
-static void render_line(FILE *out, const char *line, size_t n, bool keep_servers, Resolver *resolver)
+static void render_line(FILE *out, FILE *servers, const char *line, size_t n, bool keep_servers,
+			Resolver *resolver)
 {
 	size_t length = keyword_length(line, n, "nameserver");
 
 	if (length > 0) {
 		resolver->n_servers++;
+		(void)fprintf(servers, "%.*s\n", (int)(n - length), line + length);
 		if (is_ipv4(line + length, n - length))
 			resolver->n_ipv4++;
 		if (!keep_servers)
@@ -57,22 +60,26 @@ static void render_line(FILE *out, const char *line, size_t n, bool keep_servers
 	(void)fprintf(out, "%.*s\n", (int)n, line);
 }
 
+/* The file: the one name server before what was taken over. */
+static char *with_forwarder(uint32_t forwarder, const char *rest)
+{
+	struct in_addr in = { .s_addr = htonl(forwarder) };
+	char address[INET_ADDRSTRLEN], *text;
+
+	(void)inet_ntop(AF_INET, &in, address, sizeof(address));
+	return asprintf(&text, "nameserver %s\n%s", address, rest) < 0 ? NULL : text;
+}
+
 int resolver_render(const char *text, size_t size, uint32_t forwarder, bool keep_servers, Resolver *ret)
 {
 	_cleanup_(resolver_done) Resolver resolver = { 0 };
-	_cleanup_fclose_ FILE *out = NULL;
-	size_t written = 0;
+	_cleanup_fclose_ FILE *out = NULL, *servers = NULL;
+	size_t written = 0, listed = 0;
 
 	out = open_memstream(&resolver.text, &written);
-	if (!out)
+	servers = open_memstream(&resolver.servers, &listed);
+	if (!out || !servers)
 		return -ENOMEM;
-	if (forwarder != 0) {
-		struct in_addr in = { .s_addr = htonl(forwarder) };
-		char address[INET_ADDRSTRLEN];
-
-		(void)inet_ntop(AF_INET, &in, address, sizeof(address));
-		(void)fprintf(out, "nameserver %s\n", address);
-	}
 	for (const char *line = text, *end = text + size; line < end;) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line)) ?: end;
 		const char *last = stop;
@@ -80,13 +87,23 @@ int resolver_render(const char *text, size_t size, uint32_t forwarder, bool keep
 		while (last > line && (last[-1] == '\r' || last[-1] == ' ' || last[-1] == '\t'))
 			last--;
 		if (!memchr(line, 0, (size_t)(last - line)))
-			render_line(out, line, (size_t)(last - line), keep_servers && forwarder == 0,
+			render_line(out, servers, line, (size_t)(last - line), keep_servers && forwarder == 0,
 				    &resolver);
 		line = stop + 1;
 	}
-	if (fflush(out) != 0 || ferror(out))
+	if (fflush(out) != 0 || ferror(out) || fflush(servers) != 0 || ferror(servers))
 		return -ENOMEM;
 	fclosep(&out);
+	fclosep(&servers);
+	/* Where it has nobody to forward to, a name would be waited for in vain; without a server it is not.
+	 */
+	if (forwarder != 0 && resolver.n_ipv4 > 0) {
+		_cleanup_free_ char *rest = TAKE_PTR(resolver.text);
+
+		resolver.text = with_forwarder(forwarder, rest);
+		if (!resolver.text)
+			return -ENOMEM;
+	}
 	*ret = resolver;
 	resolver = (Resolver){ 0 };
 	return 0;

@@ -96,7 +96,7 @@ static void on_wire_changed(void *userdata, const char *foreign)
 	}
 	if (!session->read_back) {
 		if (sd_event_add_time_relative(session->event, &session->read_back, CLOCK_MONOTONIC,
-					       READ_BACK_USEC, 0, on_read_back, session) < 0)
+					       READ_BACK_USEC, 1, on_read_back, session) < 0)
 			session_end_for_the_network(session, "it cannot be looked at: out of memory");
 		return;
 	}
@@ -177,6 +177,8 @@ static int on_host_changed(void *userdata)
 		return r;
 	}
 	wire_release(session->wire);
+	/* Where its file could not be watched. */
+	session_look_at_resolver(session);
 	if (r > 0)
 		session_warn_later(session, network->routes.warnings);
 	if (session_is_offline(session) != was_offline)

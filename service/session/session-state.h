@@ -80,6 +80,7 @@ struct Session {
 	bool state_last; /* the agent's state is brought out, after the end */
 	pid_t leader;    /* the jail's init */
 	int leader_fd;
+	int resolver_fd; /* of the jail's resolv.conf, when it is not the plan's */
 
 	char *error, *problem; /* of a launch that failed */
 	char *why;             /* the session itself ended the agent that ran */
@@ -88,7 +89,7 @@ struct Session {
 	int status; /* as wait(2) encodes it */
 	char **warnings;
 
-	sd_event_source *deadline, *read_back, *holder_source, *tail_source, *signals[3];
+	sd_event_source *deadline, *read_back, *resolver, *holder_source, *tail_source, *signals[3];
 };
 
 /* The launch fails; everything ends. The first cause stands; after the start it does nothing. problem may be
@@ -102,6 +103,9 @@ void session_advance(Session *session);
  */
 int session_watch_host(Session *session);
 int session_start_wire(Session *session, char **ret_problem);
+/* session-resolver.c: follow the host's resolv.conf from now on; look at it now. */
+void session_follow_resolver(Session *session);
+void session_look_at_resolver(Session *session);
 /* No packet leaves, or the host has nowhere to send it. */
 bool session_is_offline(const Session *session);
 /* The network is not what was meant: nothing may go on running in it. */

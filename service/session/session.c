@@ -237,6 +237,8 @@ static void on_executed(Session *session, pid_t leader)
 		session_end_because(session, "the session was ended: what it hides cannot be watched");
 	if (session->state && session->phase == PHASE_RUNNING)
 		state_watch_enter(session->state, leader);
+	if (session->phase == PHASE_RUNNING)
+		session_follow_resolver(session);
 }
 
 static void on_init_failed(Session *session, InitStage stage, int error)
@@ -479,7 +481,8 @@ int session_new(sd_event *event, int listen_fd, int lifeline_fd, Session **ret)
 			      .state_fd = FD_NONE,
 			      .memory_fd = FD_NONE,
 			      .tail = TAIL_INIT,
-			      .leader_fd = FD_NONE };
+			      .leader_fd = FD_NONE,
+			      .resolver_fd = FD_NONE };
 	r = session_init(session, listen_fd, lifeline_fd);
 	if (r < 0)
 		return r;
@@ -499,6 +502,7 @@ Session *session_free(Session *session)
 		return NULL;
 	(void)sd_event_source_disable_unref(session->deadline);
 	(void)sd_event_source_disable_unref(session->read_back);
+	(void)sd_event_source_disable_unref(session->resolver);
 	(void)sd_event_source_disable_unref(session->holder_source);
 	(void)sd_event_source_disable_unref(session->tail_source);
 	for (size_t i = 0; i < ELEMENTSOF(session->signals); i++)
@@ -513,6 +517,7 @@ Session *session_free(Session *session)
 	holder_done(&session->holder);
 	(void)reports_free(session->reports);
 	(void)close_fd(session->leader_fd);
+	(void)close_fd(session->resolver_fd);
 	(void)close_fd(session->guard_fd);
 	(void)state_watch_free(session->state);
 	(void)close_fd(session->state_fd);

@@ -25,7 +25,13 @@ IPV6_RECVPKTINFO = 49
 IPV6_PKTINFO = 50
 NAMES = {
     b"public.example": "93.184.216.34",
+    b"dual.example": "93.184.216.34",
     b"inside.example": "10.1.2.3",
+    b"rebind.example": "10.1.2.3",       # a public name for what is internal
+}
+NAMES6 = {
+    b"dual.example": "2606:2800:220:1::34",
+    b"six.example": "fd00:1::5",
 }
 
 
@@ -38,18 +44,19 @@ def name_of(query):
 
 
 def dns_answer(query):
-    """RFC 1035, one question; A records only."""
+    """RFC 1035, one question; A and AAAA records only."""
     if len(query) < 17:
         return None
     name, end = name_of(query)
     kind = struct.unpack_from("!H", query, end)[0]
     question = query[12:end + 4]
-    address = NAMES.get(name)
-    if address is None:
+    address = {1: NAMES, 28: NAMES6}.get(kind, {}).get(name)
+    if name not in NAMES and name not in NAMES6:
         return query[:2] + b"\x81\x83" + struct.pack("!HHHH", 1, 0, 0, 0) + question
-    if kind != 1:
+    if address is None:
         return query[:2] + b"\x81\x80" + struct.pack("!HHHH", 1, 0, 0, 0) + question
-    record = b"\xc0\x0c" + struct.pack("!HHIH", 1, 1, 60, 4) + socket.inet_aton(address)
+    data = socket.inet_pton(socket.AF_INET if kind == 1 else socket.AF_INET6, address)
+    record = b"\xc0\x0c" + struct.pack("!HHIH", kind, 1, 60, len(data)) + data
     return query[:2] + b"\x81\x80" + struct.pack("!HHHH", 1, 1, 0, 0) + question + record
 
 

@@ -26,7 +26,8 @@ static void the_forwarder_replaces_every_server(void **state)
 {
 	check("nameserver 10.0.0.1\nnameserver 127.0.0.53\n", FORWARDER, false, "nameserver 198.51.100.53\n",
 	      2, 2);
-	check("", FORWARDER, false, "nameserver 198.51.100.53\n", 0, 0);
+	check("", FORWARDER, false, "", 0, 0);
+	check("search a\nnameserver ::1\n", FORWARDER, false, "search a\n", 1, 0);
 }
 
 static void search_domain_and_options_stay_in_order(void **state)
@@ -48,8 +49,7 @@ static void ends_of_lines_are_tolerated(void **state)
 
 static void words_that_only_begin_alike_are_dropped(void **state)
 {
-	check("searching x\nnameservers 10.0.0.1\noptionsx\n", FORWARDER, false, "nameserver 198.51.100.53\n",
-	      0, 0);
+	check("searching x\nnameservers 10.0.0.1\noptionsx\n", FORWARDER, false, "", 0, 0);
 }
 
 static void families_are_told_apart(void **state)
@@ -75,7 +75,7 @@ static void bytes_of_zero_are_dropped_with_their_line(void **state)
 	Resolver resolver = { 0 };
 
 	assert_int_equal(resolver_render(text, sizeof(text) - 1, FORWARDER, false, &resolver), 0);
-	assert_string_equal(resolver.text, "nameserver 198.51.100.53\nsearch b\n");
+	assert_string_equal(resolver.text, "search b\n");
 	resolver_done(&resolver);
 }
 
