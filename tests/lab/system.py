@@ -75,6 +75,13 @@ def reset_signals():
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 
 
+def take_signals():
+    """What this process ignores all that it starts ignores too, sessions included (signal(7)): nothing here."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if signal.getsignal(number) == signal.SIG_IGN and number not in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
 def must(*command, timeout=20, **options):
     """Run a tool of the lab itself; its failure is the lab's."""
     done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
