@@ -7,7 +7,8 @@
  *
  * Lists, counts, signals and the tree of objects show what a connection sees, and never ask. Two things ask:
  * ListAllSessions, and a call to the object of a session that another user runs. The latter is answered, when
- * the answer is no, as if the object were not there.
+ * the answer is no, as if the object were not there; until the answer, what comes behind it on that
+ * connection waits.
  */
 
 #include "service/daemon/manager.h"
