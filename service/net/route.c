@@ -45,7 +45,8 @@ static int decode_ipv6(const struct rtattr **slots, Route *route)
 	return 0;
 }
 
-static bool is_expected(uint16_t attribute)
+/* of_ipv6: or an answer to a look-up, which has more than a route of IPv4 */
+static bool is_expected(uint16_t attribute, bool of_ipv6)
 {
 	switch (attribute) {
 	case RTA_DST:
@@ -54,10 +55,11 @@ static bool is_expected(uint16_t attribute)
 	case RTA_PREFSRC:
 	case RTA_PRIORITY:
 	case RTA_TABLE:
+		return true;
 	case RTA_CACHEINFO: /* counters */
 	case RTA_PREF:      /* IPv6 router preference */
 	case RTA_UID:       /* echoed by look-ups */
-		return true;
+		return of_ipv6;
 	default:
 		return false;
 	}
@@ -107,7 +109,7 @@ int route_decode(const struct nlmsghdr *header, Route *ret)
 	route.multipath = slots[RTA_MULTIPATH];
 	route.via = slots[RTA_VIA];
 	for (uint16_t i = 0; i < ELEMENTSOF(slots) && route.attribute == 0; i++)
-		if (slots[i] && !is_expected(i))
+		if (slots[i] && !is_expected(i, route.family == AF_INET6 || (route.flags & RTM_F_CLONED)))
 			route.attribute = i;
 	*ret = route;
 	return 0;

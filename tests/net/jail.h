@@ -37,6 +37,11 @@ extern RouteTable jail_routes;
 void jail_routes_make(size_t extra);
 void jail_routes_done(void);
 
+/* Setup and teardown: a namespace that is closed as shipped. *state: the Jail and its Denial. closed-jail.c.
+ */
+int closed_jail(void **state);
+int end_jail(void **state);
+
 /* Children of a test that enter a namespace of their own. */
 int namespace_enter(void);
 

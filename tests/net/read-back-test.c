@@ -249,38 +249,6 @@ static int mutate(const Jail *jail, const char *text, char **ret_problem)
 	return 0;
 }
 
-static int closed_jail(void **state)
-{
-	_cleanup_free_ char *problem = NULL;
-	Denial *denial = calloc(1, sizeof(*denial));
-	Jail *jail = calloc(1, sizeof(*jail));
-	void **both = calloc(2, sizeof(*both));
-
-	jail_routes_make(0);
-	if (jail_start(jail, &problem) < 0 ||
-	    denial_init(denial, &jail->sockets, &jail_routes, &problem) < 0 ||
-	    denial_apply(denial, &problem) < 0) {
-		print_error("%s\n", problem);
-		return -1;
-	}
-	both[0] = jail;
-	both[1] = denial;
-	*state = both;
-	return 0;
-}
-
-static int end_jail(void **state)
-{
-	void **both = *state;
-
-	denial_done(both[1]);
-	jail_stop(both[0]);
-	free(both[0]);
-	free(both[1]);
-	free(both);
-	return 0;
-}
-
 static void test_unchanged(void **state)
 {
 	void **both = *state;
@@ -336,153 +304,6 @@ static void test_mutations(void **state)
 	}
 	print_message("%zu changes of the namespace, %u not refused properly\n", ELEMENTSOF(mutations),
 		      wrong);
-	assert_int_equal(wrong, 0);
-}
-
-/* Bytes that say nothing of what was meant: the kernel's counters and times, numbers that an attribute
- * repeats. */
-static bool is_free_body(uint16_t type, size_t offset)
-{
-	switch (type) {
-	case RTM_NEWADDR:
-		return offset == offsetof(struct ifaddrmsg, ifa_flags);
-	case RTM_NEWROUTE:
-		return offset == offsetof(struct rtmsg, rtm_table);
-	case RTM_NEWRULE:
-		return offset == offsetof(struct fib_rule_hdr, table) ||
-		       offset == offsetof(struct fib_rule_hdr, res1) ||
-		       offset == offsetof(struct fib_rule_hdr, res2);
-	default:
-		return offset == offsetof(struct ndmsg, ndm_pad1) ||
-		       offset == offsetof(struct ndmsg, ndm_pad2) ||
-		       offset == offsetof(struct ndmsg, ndm_pad2) + 1;
-	}
-}
-
-static bool is_free_attribute(uint16_t type, uint16_t attribute, size_t offset)
-{
-	if (type == RTM_NEWNEIGH)
-		return attribute == NDA_CACHEINFO || attribute == NDA_PROBES;
-	if (type == RTM_NEWADDR)
-		return attribute == IFA_CACHEINFO && offset >= offsetof(struct ifa_cacheinfo, cstamp);
-	return false;
-}
-
-static size_t body_size(uint16_t type)
-{
-	return type == RTM_NEWADDR ? sizeof(struct ifaddrmsg) : sizeof(struct rtmsg);
-}
-
-static bool is_free(const struct nlmsghdr *header, size_t offset, uint8_t flip)
-{
-	size_t at = NLMSG_HDRLEN + body_size(header->nlmsg_type);
-
-	STATIC_ASSERT(sizeof(struct rtmsg) == sizeof(struct ndmsg) &&
-		      sizeof(struct rtmsg) == sizeof(struct fib_rule_hdr));
-	/* RTNH_F_LINKDOWN: the wire comes and goes */
-	if (header->nlmsg_type == RTM_NEWROUTE &&
-	    offset == NLMSG_HDRLEN + offsetof(struct rtmsg, rtm_flags) && flip == RTNH_F_LINKDOWN)
-		return true;
-	if (offset < at)
-		return is_free_body(header->nlmsg_type, offset - NLMSG_HDRLEN);
-	while (at < header->nlmsg_len) {
-		const struct rtattr *attribute = (const void *)((const uint8_t *)header + at);
-
-		/* NLA_F_NET_BYTEORDER, in the upper byte of the type */
-		if (offset == at + 3 && flip == NLA_F_NET_BYTEORDER >> 8)
-			return true;
-		if (offset < at + RTA_ALIGN(attribute->rta_len))
-			return offset >= at + attribute->rta_len || /* padding */
-			       (offset >= at + RTA_LENGTH(0) &&
-				is_free_attribute(header->nlmsg_type, attribute->rta_type & NLA_TYPE_MASK,
-						  offset - at - RTA_LENGTH(0)));
-		at += RTA_ALIGN(attribute->rta_len);
-	}
-	return true;
-}
-
-/* Change one byte after the other of what the kernel wrote: whatever says something is noticed. */
-static unsigned check_every_byte(const ReadBack *read, const Denial *denial, const MessageList *list)
-{
-	unsigned wrong = 0;
-
-	for (size_t offset = 0, next = 0; offset < list->size; offset = next) {
-		const struct nlmsghdr *header = message_list_next(list, &next);
-
-		for (size_t i = NLMSG_HDRLEN; i < header->nlmsg_len; i++) {
-			static const uint8_t flips[] = { 0x01, 0x10, 0x40 };
-
-			for (size_t flip = 0; flip < ELEMENTSOF(flips); flip++) {
-				_cleanup_free_ char *problem = NULL;
-
-				list->data[offset + i] ^= flips[flip];
-				if (read_back_check(read, denial, &problem) == 0) {
-					list->data[offset + i] ^= flips[flip];
-					if (!is_free(header, i, flips[flip])) {
-						print_error("type %u, byte %zu: not seen\n",
-							    header->nlmsg_type, i);
-						wrong++;
-					}
-				} else
-					list->data[offset + i] ^= flips[flip];
-			}
-		}
-	}
-	return wrong;
-}
-
-/* Leave out one message after the other, then have it twice. */
-static unsigned check_every_message(const ReadBack *read, const Denial *denial, MessageList *list)
-{
-	unsigned wrong = 0;
-
-	for (size_t left_out = 0; left_out < list->n_messages; left_out++) {
-		for (unsigned copies = 0; copies <= 2; copies++) {
-			_cleanup_free_ char *problem = NULL;
-			MessageList original = *list, changed = { 0 };
-			const struct nlmsghdr *header;
-			size_t offset = 0, n = 0;
-
-			while ((header = message_list_next(&original, &offset))) {
-				for (unsigned i = 0; i < (n == left_out ? copies : 1); i++)
-					assert_int_equal(message_list_add(&changed, header), 0);
-				n++;
-			}
-			*list = changed;
-			if ((read_back_check(read, denial, &problem) == 0) != (copies == 1)) {
-				print_error("message %zu %u times: not seen\n", left_out, copies);
-				wrong++;
-			}
-			*list = original;
-			message_list_done(&changed);
-		}
-	}
-	return wrong;
-}
-
-static void test_every_byte(void **state)
-{
-	void **both = *state;
-	Denial *denial = both[1];
-	_cleanup_free_ char *problem = NULL;
-	ReadBack read;
-	unsigned wrong = 0;
-
-	assert_int_equal(read_back_gather(denial->netlink, denial->routes, &read, &problem), 0);
-	assert_int_equal(read_back_check(&read, denial, &problem), 0);
-	wrong += check_every_byte(&read, denial, &read.addresses);
-	wrong += check_every_byte(&read, denial, &read.neighbours);
-	wrong += check_every_byte(&read, denial, &read.routes);
-	wrong += check_every_byte(&read, denial, &read.rules);
-	wrong += check_every_byte(&read, denial, &read.rules6);
-	wrong += check_every_message(&read, denial, &read.links);
-	wrong += check_every_message(&read, denial, &read.addresses);
-	wrong += check_every_message(&read, denial, &read.neighbours);
-	wrong += check_every_message(&read, denial, &read.routes);
-	wrong += check_every_message(&read, denial, &read.rules);
-	wrong += check_every_message(&read, denial, &read.rules6);
-	assert_int_equal(read_back_check(&read, denial, &problem), 0);
-	read_back_done(&read);
 	assert_int_equal(wrong, 0);
 }
 
@@ -546,7 +367,6 @@ static int run(const char *user)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_unchanged, closed_jail, end_jail),
 		cmocka_unit_test_setup_teardown(test_ipv6_stays, closed_jail, end_jail),
-		cmocka_unit_test_setup_teardown(test_every_byte, closed_jail, end_jail),
 		cmocka_unit_test_setup_teardown(test_fallback_devices, closed_jail, end_jail),
 		cmocka_unit_test(test_mutations),
 	};
