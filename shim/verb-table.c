@@ -10,6 +10,8 @@ static const char *const follow_options[] = { "-f", "--follow", NULL };
 static const char *const sessions_options[] = { "--all", NULL };
 static const char *const install_options[] = { "--list", "--remove", NULL };
 
+static const char forge_here[] = "a token is stored on the machine where it is typed";
+
 static const SandboxVerb verbs[] = {
 	{
 		.name = "shell",
@@ -163,6 +165,27 @@ static const SandboxVerb verbs[] = {
 		.options = install_options,
 		.has_json = true,
 		.run = verb_install,
+	},
+	{
+		.name = "gh-auth",
+		.synopsis = "[--json]",
+		.summary = "store a token of GitHub for gh in sessions",
+		.details = "The token is read from the terminal without being shown, or from standard input; "
+			   "gh\n"
+			   "checks it and stores it in its own form. Every agent of yours can use it then.\n",
+		.has_json = true,
+		.here = forge_here,
+		.run = verb_gh_auth,
+	},
+	{
+		.name = "glab-auth",
+		.synopsis = "[--json] [HOST]",
+		.summary = "store a token of GitLab for glab in sessions",
+		.details = "As gh-auth, for gitlab.com or HOST.\n",
+		.takes_argument = true,
+		.has_json = true,
+		.here = forge_here,
+		.run = verb_glab_auth,
 	},
 	{
 		.name = "log",

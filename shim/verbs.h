@@ -18,6 +18,8 @@ int verb_allow_ip(const SandboxCall *call, const SandboxContext *context);
 int verb_allow_edit(const SandboxCall *call, const SandboxContext *context);
 int verb_policy(const SandboxCall *call, const SandboxContext *context);
 int verb_install(const SandboxCall *call, const SandboxContext *context);
+int verb_gh_auth(const SandboxCall *call, const SandboxContext *context);
+int verb_glab_auth(const SandboxCall *call, const SandboxContext *context);
 int verb_log(const SandboxCall *call, const SandboxContext *context);
 int verb_version(const SandboxCall *call, const SandboxContext *context);
 int verb_help(const SandboxCall *call, const SandboxContext *context);

@@ -1,89 +1,93 @@
 # SPDX-License-Identifier: MIT
 # bash completion for claude-sandbox(1)
 
-_claude_sandbox_ids()
+# The first column of a table; an empty one is a sentence on a single line.
+_claude_sandbox_column()
 {
-	# The first column of the table; without sessions its only line is a sentence.
-	claude-sandbox sessions 2>/dev/null | awk 'NR > 1 { print $1 }'
+	claude-sandbox "$@" 2>/dev/null | awk 'NR > 1 { print $1 }'
+}
+
+_claude_sandbox_words()
+{
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "${COMP_WORDS[COMP_CWORD]}")
+}
+
+_claude_sandbox_files()
+{
+	mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
+	compopt -o filenames 2>/dev/null
 }
 
 _claude_sandbox()
 {
-	local word=${COMP_WORDS[COMP_CWORD]} verb='' i
-	local verbs='shell sessions show exposure routes ports denied why stop allow-ip policy install log version help'
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb='' action='' away='' ids='' i
+	local verbs='shell sessions show exposure routes ports denied why stop allow-ip policy install gh-auth glab-auth log version help'
+	local common='--json --host --help'
 
 	COMPREPLY=()
 	for ((i = 1; i < COMP_CWORD; i++)); do
-		if [[ ${COMP_WORDS[i]} != -* ]]; then
-			verb=${COMP_WORDS[i]}
-			break
-		fi
+		case ${COMP_WORDS[i]} in
+		-H | --host) away=yes && i=$((i + 1)) ;;
+		-H*) away=yes ;;
+		--session | --for) i=$((i + 1)) ;;
+		-*) ;;
+		*)
+			if [[ -z $verb ]]; then
+				verb=${COMP_WORDS[i]}
+			elif [[ -z $action ]]; then
+				action=${COMP_WORDS[i]}
+			fi
+			;;
+		esac
 	done
 
-	case $verb in
-	'')
-		if [[ $word == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W '--json --help --version' -- "$word")
-		else
-			mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
-		fi
+	if [[ $verb == shell ]]; then
+		_claude_sandbox_files
+		return
+	fi
+	case $before in
+	-H | --host)
+		[[ $(type -t _known_hosts_real) != function ]] || _known_hosts_real -a -- "$word"
+		return
 		;;
-	shell)
-		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+	--for)
+		_claude_sandbox_words '15m 1h 8h 1d'
+		return
 		;;
-	help)
-		mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$word")
-		;;
-	sessions)
-		mapfile -t COMPREPLY < <(compgen -W '--all --json --help' -- "$word")
-		;;
-	policy | version)
-		mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
-		;;
-	log)
-		if [[ $word == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W '--follow --json --help' -- "$word")
-		else
-			mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word")
-		fi
-		;;
-	show | exposure | routes | ports | stop)
-		if [[ $word == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word")
-		else
-			mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word")
-		fi
-		;;
-	denied)
-		if [[ $word == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W '-f --follow --json --help' -- "$word")
-		else
-			mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word")
-		fi
-		;;
-	why)
-		if [[ ${COMP_WORDS[COMP_CWORD - 1]} == --session ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word")
-		elif [[ $word == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W '--session --json --help' -- "$word")
-		else
-			mapfile -t COMPREPLY < <(compgen -f -- "$word")
-		fi
-		;;
-	install)
-		if [[ $word == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W '--list --remove --json --help' -- "$word")
-		else
-			mapfile -t COMPREPLY < <(compgen -W 'claude codex pi' -- "$word")
-		fi
-		;;
-	allow-ip)
-		case ${COMP_WORDS[COMP_CWORD - 1]} in
-		--session) mapfile -t COMPREPLY < <(compgen -W "$(_claude_sandbox_ids)" -- "$word") ;;
-		--for) mapfile -t COMPREPLY < <(compgen -W '15m 1h 8h 1d' -- "$word") ;;
-		*) mapfile -t COMPREPLY < <(compgen -W 'list add remove edit --session --for --json --help' -- "$word") ;;
+	esac
+	# Another machine is not asked while somebody types: it may take a password.
+	if [[ $word != -* && -z $away ]]; then
+		case $before:$verb in
+		--session:* | *:show | *:exposure | *:routes | *:ports | *:denied | *:stop | *:log) ids=$(_claude_sandbox_column sessions) ;;
 		esac
+	fi
+	if [[ $before == --session ]]; then
+		_claude_sandbox_words "$ids"
+		return
+	fi
+
+	case $verb:$word in
+	:-*) _claude_sandbox_words "$common --version" ;;
+	: | :*) _claude_sandbox_words "$verbs" ;;
+	help:*) _claude_sandbox_words "$verbs" ;;
+	sessions:-*) _claude_sandbox_words "--all $common" ;;
+	denied:-* | log:-*) _claude_sandbox_words "-f --follow $common" ;;
+	why:-*) _claude_sandbox_words "--session $common" ;;
+	allow-ip:-*) _claude_sandbox_words "--session --for $common" ;;
+	install:-*) _claude_sandbox_words '--list --remove --json --help' ;;
+	gh-auth:-* | glab-auth:-*) _claude_sandbox_words '--json --help' ;;
+	*:-*) _claude_sandbox_words "$common" ;;
+	why:*) _claude_sandbox_files ;;
+	install:*) _claude_sandbox_words 'claude codex pi' ;;
+	glab-auth:*) _claude_sandbox_words 'gitlab.com' ;;
+	allow-ip:*)
+		if [[ -z $action ]]; then
+			_claude_sandbox_words 'list add remove edit'
+		elif [[ $action == remove && -z $away ]]; then
+			_claude_sandbox_words "$(_claude_sandbox_column allow-ip list)"
+		fi
 		;;
+	*) [[ -z $ids ]] || _claude_sandbox_words "$ids" ;;
 	esac
 }
 

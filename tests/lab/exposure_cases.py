@@ -392,41 +392,6 @@ def examples_of_the_interface(lab):
     holds(any(out.count(b"\n") == 5 and b'"IS_SANDBOX" "sandbox"' in out and b"in force" in out for out in outputs), outputs)
 
 
-COMPLETIONS = {
-    "/usr/share/bash-completion/completions/claude-sandbox": r"verbs='([a-z -]+)'",
-    "/usr/share/zsh/vendor-completions/_claude-sandbox": r"^\t\t['\"]([a-z-]+):",
-    "/usr/share/fish/vendor_completions.d/claude-sandbox.fish": r"^set -l verbs ([a-z -]+)",
-}
-
-
-def complete(lab, *words):
-    """What bash offers for the last word."""
-    script = ("source /usr/share/bash-completion/completions/claude-sandbox; COMP_WORDS=(claude-sandbox \"$@\"); "
-              "COMP_CWORD=$#; _claude_sandbox; printf '%s\\n' \"${COMPREPLY[@]}\"")
-    return lab.run(["/bin/bash", "-c", script, "bash", *words], ALICE).ok().out.decode().split()
-
-
-@test(60, needs="bus")
-def completions_know_verbs_and_ids(lab):
-    """Each shell's file names every verb of the help; bash completes ids of the caller's sessions alone."""
-    text = lab.run([SANDBOX, "help"]).ok().out.decode()
-    verbs = re.findall(r"^  ([a-z-]+) ", text[text.index("Verbs:"):text.index("Options:")], re.M)
-    holds({"show", "exposure", "routes", "why"} <= set(verbs), verbs)
-    for path, pattern in COMPLETIONS.items():
-        with open(path, encoding="utf-8") as f:
-            found = " ".join(re.findall(pattern, f.read(), re.M)).split()
-        equal(sorted(found), sorted(verbs), path)
-    equal(sorted(complete(lab, "")), sorted(verbs))
-    equal(complete(lab, "exp"), ["exposure"])
-    with Agent(lab, "shell", ALICE) as held, Agent(lab, "shell", BOB) as other:
-        for verb in ("show", "exposure", "routes", "stop"):
-            equal(complete(lab, verb, ""), [held.id], verb)
-            equal(complete(lab, verb, "--j"), ["--json"], verb)
-        equal(complete(lab, "why", "--session", held.id[:3]), [held.id])
-        holds(other.id not in complete(lab, "why", "--session", ""), "another user's")
-        holds("--session" in complete(lab, "why", "--"), "its option")
-
-
 @test(60, needs="bus")
 def tables_have_colours_on_terminals_alone(lab):
     """And not with NO_COLOR; what is private steps back, what can be changed stands out."""

@@ -51,7 +51,7 @@ static void options_stand_anywhere(void **state)
 #define VERBS(sentence)                                                                               \
 	sentence "the verbs are: shell, sessions, show, exposure, routes, ports, denied, why, stop, " \
 		 "allow-ip, "                                                                         \
-		 "policy, install, log, version, help"
+		 "policy, install, gh-auth, glab-auth, log, version, help"
 
 static void mistakes_are_usage(void **state)
 {
