@@ -179,8 +179,8 @@ static int check(const SandboxCall *call, char **ret_problem)
 	if (call->json && !verb->has_json)
 		return refuse(ret_problem, -EINVAL, "'%s' has no --json; leave it out", verb->name);
 	if (verb->argument && !call->argument)
-		return refuse(ret_problem, -EINVAL, "'%s' needs %s; usage: claude-sandbox %s %s", verb->name,
-			      verb->argument, verb->name, verb->synopsis);
+		return refuse(ret_problem, -EINVAL, "the verb '%s' needs %s; usage: claude-sandbox %s %s",
+			      verb->name, verb->argument, verb->name, verb->synopsis);
 	return 0;
 }
 

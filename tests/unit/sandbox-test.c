@@ -82,7 +82,7 @@ static void mistakes_are_usage(void **state)
 		  "the links of a path on far cannot be followed from here; run 'claude-sandbox why' there" },
 		{ "claude-sandbox sessions --version",
 		  "there is no option '--version'; see 'claude-sandbox --help'" },
-		{ "claude-sandbox stop", "'stop' needs ID; usage: claude-sandbox stop [--json] ID" },
+		{ "claude-sandbox stop", "the verb 'stop' needs ID; usage: claude-sandbox stop [--json] ID" },
 		{ "claude-sandbox stop a b",
 		  "'b' is one argument too many; usage: claude-sandbox stop [--json] ID" },
 		{ "claude-sandbox sessions x",
