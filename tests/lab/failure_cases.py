@@ -60,8 +60,8 @@ SESSION_CALLS = {
     "no_new_privs": (fail("prctl", "EINVAL", 0, 38), ["cannot begin"]),
     "descriptor_copies": (fail("fcntl", "EMFILE", 1, 1030), []),
     "pipes": (fail("pipe2", "EMFILE"), ["pipe"]),
-    "mounts": (fail("mount", "EPERM"), ["mount namespace"]),
-    "pivot_root": (fail("pivot_root", "EPERM"), ["root"]),
+    "mounts": (fail("mount", "EPERM"), ["a security module"]),
+    "pivot_root": (fail("pivot_root", "EPERM"), ["a security module"]),
     "setsid": (fail("setsid", "EPERM"), ["session of processes"]),
     "seccomp": (fail("seccomp", "EINVAL"), ["seccomp"]),
 }
