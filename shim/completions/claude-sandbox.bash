@@ -7,46 +7,53 @@ _claude_sandbox_column()
 	claude-sandbox "$@" 2>/dev/null | awk 'NR > 1 { print $1 }'
 }
 
+# Both offer what begins with the caller's $word.
 _claude_sandbox_words()
 {
-	mapfile -t COMPREPLY < <(compgen -W "$1" -- "${COMP_WORDS[COMP_CWORD]}")
+	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$word")
 }
 
 _claude_sandbox_files()
 {
-	mapfile -t COMPREPLY < <(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")
+	mapfile -t COMPREPLY < <(compgen -f -- "$word")
 	compopt -o filenames 2>/dev/null
 }
 
 _claude_sandbox()
 {
-	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} verb='' action='' away='' ids='' i
+	local word=${COMP_WORDS[COMP_CWORD]} verb='' action='' option='' away='' i
 	local verbs='shell sessions show exposure routes ports denied why stop allow-ip policy install gh-auth glab-auth log version help'
 	local common='--json --host --help'
 
 	COMPREPLY=()
+	# What the words so far say. Readline makes words of their own out of =, @ and : (COMP_WORDBREAKS).
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-H | --host) away=yes && i=$((i + 1)) ;;
-		-H*) away=yes ;;
-		--session | --for) i=$((i + 1)) ;;
+		-H* | --host | --session | --for)
+			option=${COMP_WORDS[i]}
+			[[ $option != -H* && $option != --host ]] || away=yes
+			[[ $option == -H?* ]] || i=$((i + 1))
+			[[ ${COMP_WORDS[i]} != = ]] || i=$((i + 1))
+			while [[ ${COMP_WORDS[i + 1]-} == [@:]* ]]; do
+				i=$((i + 2))
+			done
+			((i >= COMP_CWORD)) || option=''
+			;;
 		-*) ;;
 		*)
 			if [[ -z $verb ]]; then
 				verb=${COMP_WORDS[i]}
+				[[ $verb != shell ]] || break
 			elif [[ -z $action ]]; then
 				action=${COMP_WORDS[i]}
 			fi
 			;;
 		esac
 	done
+	[[ $word != = ]] || word=''
 
-	if [[ $verb == shell ]]; then
-		_claude_sandbox_files
-		return
-	fi
-	case $before in
-	-H | --host)
+	case $option in
+	-H* | --host)
 		[[ $(type -t _known_hosts_real) != function ]] || _known_hosts_real -a -- "$word"
 		return
 		;;
@@ -54,21 +61,17 @@ _claude_sandbox()
 		_claude_sandbox_words '15m 1h 8h 1d'
 		return
 		;;
-	esac
-	# Another machine is not asked while somebody types: it may take a password.
-	if [[ $word != -* && -z $away ]]; then
-		case $before:$verb in
-		--session:* | *:show | *:exposure | *:routes | *:ports | *:denied | *:stop | *:log) ids=$(_claude_sandbox_column sessions) ;;
-		esac
-	fi
-	if [[ $before == --session ]]; then
-		_claude_sandbox_words "$ids"
+	--session)
+		# Another machine is not asked while somebody types: it may take a password.
+		[[ -n $away ]] || _claude_sandbox_words "$(_claude_sandbox_column sessions)"
 		return
-	fi
+		;;
+	esac
 
 	case $verb:$word in
+	shell:*) _claude_sandbox_files ;;
 	:-*) _claude_sandbox_words "$common --version" ;;
-	: | :*) _claude_sandbox_words "$verbs" ;;
+	:*) _claude_sandbox_words "$verbs" ;;
 	help:*) _claude_sandbox_words "$verbs" ;;
 	sessions:-*) _claude_sandbox_words "--all $common" ;;
 	denied:-* | log:-*) _claude_sandbox_words "-f --follow $common" ;;
@@ -87,7 +90,9 @@ _claude_sandbox()
 			_claude_sandbox_words "$(_claude_sandbox_column allow-ip list)"
 		fi
 		;;
-	*) [[ -z $ids ]] || _claude_sandbox_words "$ids" ;;
+	show:* | exposure:* | routes:* | ports:* | denied:* | stop:* | log:*)
+		[[ -n $away ]] || _claude_sandbox_words "$(_claude_sandbox_column sessions)"
+		;;
 	esac
 }
 

@@ -17,10 +17,11 @@ HERE = ("shell", "install", "gh-auth", "glab-auth")     # verbs that take no -H
 
 
 def complete(lab, *words):
-    """What bash offers for the last word, as readline asks it."""
-    script = (f"source {BASH}; COMP_WORDS=(claude-sandbox \"$@\"); COMP_CWORD=$#; COMP_LINE=\"claude-sandbox $*\"; "
+    """What bash offers for the last word, in words as readline makes them of a line."""
+    words = [part for word in words[:-1] for part in re.findall(r"[=@:]+|[^=@:]+", word)] + list(words[-1:])
+    script = (f"source {BASH}; COMP_WORDS=(claude-sandbox \"$@\"); COMP_CWORD=$#; "
               "$(complete -p claude-sandbox | grep -o '_claude_sandbox[^ ]*'); printf '%s\\n' \"${COMPREPLY[@]}\"")
-    return lab.run(["/bin/bash", "-c", script, "bash", *words], ALICE).ok().out.decode().split()
+    return lab.run(["/bin/bash", "-uc", script, "bash", *words], ALICE).ok().out.decode().split()
 
 
 def verbs_of_the_help(lab):
@@ -51,7 +52,11 @@ def every_verb_and_option(lab):
                 holds(re.search(rf"--{option[2:]}\b|-l {option[2:]}\b", text), f"{path}: {verb} {option}")
     equal(sorted(complete(lab, "")), sorted(verbs))
     equal(sorted(complete(lab, "help", "")), sorted(verbs))
-    equal(sorted(complete(lab, "-H", "far", "")), sorted(verbs))
+    for words in (["-H", "far"], ["--host=far"], ["-H", "root@far:22"], ["-Hroot@far"], ["--host=root@far", "--json"]):
+        equal(sorted(complete(lab, *words, "")), sorted(verbs), words)
+        equal(complete(lab, *words, "exp"), ["exposure"], words)
+    for words in (["-H"], ["--host"], ["-H", "root@"], ["--host="]):
+        equal(complete(lab, *words, "s"), [], "a host is no verb")
     equal(complete(lab, "exp"), ["exposure"])
     equal(complete(lab, "--json", "exp"), ["exposure"])
     equal(sorted(complete(lab, "-")), ["--help", "--host", "--json", "--version"])
@@ -72,6 +77,8 @@ def ids_paths_and_words(lab):
             equal(complete(lab, "-H", "far", verb, ""), [], verb)
         equal(complete(lab, "why", "--session", held.id[:3]), [held.id])
         equal(complete(lab, "allow-ip", "add", "--session", ""), [held.id])
+        equal(complete(lab, "why", "--session=", held.id[:3]), [held.id])
+        equal(complete(lab, "-Hfar", "why", "--session", ""), [])
         equal(complete(lab, "why", "--session", other.id[:5]), [] if held.id[:5] != other.id[:5] else [held.id])
     with open(f"{workspace}/a file", "w", encoding="utf-8"):
         pass
@@ -84,6 +91,29 @@ def ids_paths_and_words(lab):
     equal(complete(lab, "install", "c"), ["claude", "codex"])
     equal(complete(lab, "glab-auth", "g"), ["gitlab.com"])
     equal(complete(lab, "nothing", ""), [])
+
+
+@test(60, needs="bus")
+def typed_into_bash(lab):
+    """With readline in between: what Tab makes of a line."""
+    def made(line, *wanted):
+        terminal.type(f"{line}\t")
+        for text in wanted:
+            terminal.expect(text)
+        terminal.type("\x15\n")
+        terminal.expect("$ ")
+
+    with Agent(lab, "shell", ALICE) as held, \
+            lab.terminal(["/bin/bash", "--norc", "--noprofile", "-i"], env=lab.environment(ALICE, PS1="$ ")) as terminal:
+        terminal.expect("$ ")
+        terminal.type(f"source {BASH}\n")
+        terminal.expect("$ ")
+        made("claude-sandbox exp", "claude-sandbox exposure ")
+        made("claude-sandbox --host=root@far:22 poli", "policy ")
+        made("claude-sandbox show ", held.id + " ")
+        made(f"claude-sandbox why --session={held.id[:3]}", f"--session={held.id} ")
+        made("claude-sandbox log --fol", "--follow ")
+        made("claude-sandbox why /etc/host\t", "/etc/host", "hosts")
 
 
 @test(60, needs="bus")
