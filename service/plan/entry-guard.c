@@ -202,6 +202,12 @@ static int step(const Guard *guard, Walk *walk, const char *name)
 			*slash = '\0';
 		return 1;
 	}
+	/* Its links lead elsewhere for the person's shell than for us (proc(5)). */
+	if (walk->place[0] == '\0' && streq(name, "proc"))
+		return build_refuse(guard->build, CS_ERROR_UNSAFE_ENTRY_POINT,
+				    AHEAD "which leads through /proc, where each process has another "
+					  "directory; name what it leads to, or " FIX,
+				    guard->shown);
 	if (asprintf(&next, "%s/%s", walk->place, name) < 0) {
 		next = NULL;
 		return -ENOMEM;

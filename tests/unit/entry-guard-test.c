@@ -163,6 +163,8 @@ static void test_what_refuses(void **state)
 		{ "/usr/bin:", "an empty entry" },
 		{ "bin:/usr/local/bin", "'bin'" },
 		{ ".:/usr/local/bin", "'.'" },
+		{ "/proc/self/cwd/bin:/usr/local/bin", "through /proc" },
+		{ "/opt/../proc/1/root:/usr/local/bin", "through /proc" },
 		{ "../bin:/usr/local/bin", "'../bin'" },
 		{ "./node_modules/.bin", "'./node_modules/.bin'" },
 		{ "a\nb:/usr/local/bin", "'a\\x0ab'" },
