@@ -59,12 +59,13 @@ static bool is_confirmed(const AllowWait *wait)
 	return wait->result == 0 || wait->result == -ESRCH;
 }
 
-/* Does it hold on to what nobody may reach any more? */
-static bool must_end(const AllowCall *call, const Session *session)
+/* Does it hold on to what nobody may reach any more? One that has closed all that, and only could not open
+ * something else, does not; of one that did not answer to the end nobody knows. */
+static bool must_end(const AllowCall *call, const Session *session, const AllowWait *wait)
 {
-	if (call->kind == ALLOW_REMOVE)
+	if (call->kind == ALLOW_REMOVE && !session_reach_is_refusal(wait->result))
 		return true;
-	return call->kind == ALLOW_FOLLOW && session_reach_has_more(session, call->list);
+	return call->kind != ALLOW_ADD && session_reach_has_more(session, call->list);
 }
 
 static void say_unconfirmed(const AllowCall *call, const Session *session, const AllowWait *wait, bool ended)
@@ -98,7 +99,7 @@ static void on_told(AllowCall *call)
 
 		if (!session || is_confirmed(wait))
 			continue;
-		ended = must_end(call, session);
+		ended = must_end(call, session, wait);
 		say_unconfirmed(call, session, wait, ended);
 		if (ended && session->keeper)
 			keeper_kill(session->keeper);

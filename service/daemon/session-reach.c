@@ -121,7 +121,7 @@ static void finish(SessionReach *reach, int result, const char *problem, const L
 	job_free(job);
 }
 
-static bool is_refusal(int result)
+bool session_reach_is_refusal(int result)
 {
 	return result != -ETIMEDOUT && result != -ECONNRESET && result != -ECANCELED && result != -ENOTCONN &&
 	       result != -EPIPE && result != -EBADMSG && result != -EAGAIN && result != -EBUSY;
@@ -142,7 +142,7 @@ static void on_answer(void *userdata, int result, const char *problem)
 	reach->asking = false;
 	if (result == -ECANCELED)
 		return; /* the session is being freed */
-	if (result < 0 && !is_refusal(result)) {
+	if (result < 0 && !session_reach_is_refusal(result)) {
 		fail_all(reach, result);
 		return;
 	}

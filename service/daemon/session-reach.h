@@ -39,6 +39,9 @@ int session_reach_new(Session *session, const Config *known);
 /* The session has ended: every job with it, -ESRCH. Return: NULL. */
 SessionReach *session_reach_free(SessionReach *reach);
 
+/* Is that result of a job the session's own no to something, after it was told all the rest? Any other error
+ * says that it did not listen to the end. */
+bool session_reach_is_refusal(int result);
 /* Is one of the configuration's addresses open in it, as far as we know, that list does not have? */
 bool session_reach_has_more(const Session *session, const AllowList *list);
 /* Has it what list has, as far as we know, and nothing else? */

@@ -67,6 +67,12 @@ int network_read_back(Network *network, char **ret_problem)
 	return network->denial_open ? denial_read_back(&network->denial, ret_problem) : 0;
 }
 
+void network_end_flows(Network *network)
+{
+	if (network->denial_open)
+		(void)flows_end_denied(network->sockets.diag_fd, &network->routes, NULL);
+}
+
 /*
  * Before the routes go and once more after: before, the kernel's reset still finds its way, so that pasta
  * closes its half and the far end learns of it; after, whatever was made anew in between. Where flows cannot
@@ -86,18 +92,24 @@ int network_change(Network *network, const Config *config, char **ret_problem)
 	r = denial_change(&network->denial, &network->routes, &wanted, ret_problem);
 	if (r < 0)
 		return r;
-	(void)flows_end_denied(network->sockets.diag_fd, &network->routes, NULL);
+	network_end_flows(network);
 	return 0;
 }
 
-/* With host in the place of the one that is known. On failure of any kind but -EREMCHG that one stays. */
+/*
+ * With host in the place of the one that is known. On failure of any kind but -EREMCHG that one stays. No
+ * flow is looked at here: an agent may hold so many that a denial would come seconds late.
+ */
 static int change_host(Network *network, const Config *config, HostNetwork *host, char **ret_problem)
 {
+	_cleanup_(route_table_done) RouteTable wanted = { 0 };
 	HostNetwork before = network->host;
 	int r;
 
 	network->host = *host;
-	r = network_change(network, config, ret_problem);
+	r = routes_make_again(&network->host, config, network->routes.forwarder, &wanted, ret_problem);
+	if (r >= 0)
+		r = denial_change(&network->denial, &network->routes, &wanted, ret_problem);
 	if (r < 0) {
 		network->host = before;
 		return r;

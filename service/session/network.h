@@ -46,8 +46,13 @@ int network_read_back(Network *network, char **ret_problem);
 int network_change(Network *network, const Config *config, char **ret_problem);
 /*
  * Read the host again, and deny what it has come to be connected to, what it owns, and its gateways, with all
- * that it was. network->host follows. Return: 1 when the namespace was changed; 0 when there was no need;
+ * that it was. network->host follows. Flows to what is denied then are left to network_end_flows(): how long
+ * that takes is the agent's choice. Return: 1 when the namespace was changed; 0 when there was no need;
  * -EREMCHG: the session must end; another negative errno: what the host is now may not be denied. All with
  * *ret_problem, but -ENOMEM.
  */
 int network_host_again(Network *network, const Config *config, char **ret_problem);
+
+/* End the flows to what is denied now. Best effort: without it nothing passes either. Nothing when not
+ * jailed. */
+void network_end_flows(Network *network);

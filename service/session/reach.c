@@ -97,7 +97,7 @@ static int refuse_name_server(const Reach *reach, HostPrefix prefix, const LinkM
 {
 	if (prefix.length != 32 || prefix.address != reach->network->routes.forwarder)
 		return 0;
-	return refuse(ret_problem, -EBUSY,
+	return refuse(ret_problem, -EADDRINUSE,
 		      "%s is the name server of the session, so it cannot be opened there; start it anew",
 		      m->text);
 }

@@ -10,9 +10,12 @@
 #include "service/session/session-state.h"
 
 #include <poll.h>
+#include <time.h>
 
 #include "dbus/names.h"
 
+/* Between two looks at the agent's flows lies so many times what the last one took. */
+#define FLOWS_PAUSE_FACTOR 10u
 #define READ_BACK_USEC (100 * USEC_PER_MSEC) /* a burst of events is read back once */
 
 bool session_is_offline(const Session *session)
@@ -151,6 +154,37 @@ int session_start_wire(Session *session, char **ret_problem)
 
 /* ---- the host ---- */
 
+static uint64_t now_usec(void)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
+}
+
+static int on_flows(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	Session *session = userdata;
+	uint64_t begin = now_usec();
+
+	network_end_flows(&session->network);
+	session->flows_not_before_usec = now_usec() + FLOWS_PAUSE_FACTOR * (now_usec() - begin);
+	return 0;
+}
+
+/* An agent may hold very many, so they are looked at for a part of the time only, and never before a denial.
+ */
+static void end_flows_soon(Session *session)
+{
+	if (!session->flows) {
+		(void)sd_event_add_time(session->event, &session->flows, CLOCK_MONOTONIC, 0, 1, on_flows,
+					session);
+		return;
+	}
+	(void)sd_event_source_set_time(session->flows, session->flows_not_before_usec);
+	(void)sd_event_source_set_enabled(session->flows, SD_EVENT_ONESHOT);
+}
+
 static int on_host_changed(void *userdata)
 {
 	Session *session = userdata;
@@ -179,8 +213,10 @@ static int on_host_changed(void *userdata)
 	wire_release(session->wire);
 	/* Where its file could not be watched. */
 	session_look_at_resolver(session);
-	if (r > 0)
+	if (r > 0) {
+		end_flows_soon(session);
 		session_warn_later(session, network->routes.warnings);
+	}
 	if (session_is_offline(session) != was_offline)
 		session_tell(session);
 	return 0;

@@ -303,6 +303,7 @@ void session_begin(Session *session, SessionInput *input)
 static void session_forget_start(Session *session)
 {
 	session->read_back = sd_event_source_disable_unref(session->read_back);
+	session->flows = sd_event_source_disable_unref(session->flows);
 	session->holder_source = sd_event_source_disable_unref(session->holder_source);
 	session->tail_source = sd_event_source_disable_unref(session->tail_source);
 	session->query = git_query_free(session->query);

@@ -89,7 +89,8 @@ struct Session {
 	int status; /* as wait(2) encodes it */
 	char **warnings;
 
-	sd_event_source *deadline, *read_back, *resolver, *holder_source, *tail_source, *signals[3];
+	uint64_t flows_not_before_usec;
+	sd_event_source *deadline, *read_back, *flows, *resolver, *holder_source, *tail_source, *signals[3];
 };
 
 /* The launch fails; everything ends. The first cause stands; after the start it does nothing. problem may be

@@ -123,6 +123,7 @@ void session_end(Session *session)
 	wire_end(session->wire);
 	ports_stop(session->ports);
 	session->read_back = sd_event_source_disable_unref(session->read_back);
+	session->flows = sd_event_source_disable_unref(session->flows);
 	mask_watch_stop(session->masks);
 	if (session->holder.pidfd < 0 || !session->holder_source) {
 		session_finished(session);
@@ -502,6 +503,7 @@ Session *session_free(Session *session)
 		return NULL;
 	(void)sd_event_source_disable_unref(session->deadline);
 	(void)sd_event_source_disable_unref(session->read_back);
+	(void)sd_event_source_disable_unref(session->flows);
 	(void)sd_event_source_disable_unref(session->resolver);
 	(void)sd_event_source_disable_unref(session->holder_source);
 	(void)sd_event_source_disable_unref(session->tail_source);

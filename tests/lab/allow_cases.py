@@ -386,3 +386,16 @@ def follow_an_editor(lab):
     wait_for(lambda: not agent.reaches(network.DEVICE), "its end in a session that was taken over")
     holds(agent.reaches(OTHER), "what stays")
 
+
+@test(60, needs="bus")
+def one_refused_address_costs_no_session(lab):
+    """What a session cannot open (its name server's address) keeps it from nothing else, and does not end it."""
+    lab.configure("allow-ip = 10.9.9.9\n")
+    agent = Agent(lab)
+    equal(json.loads(lab.call("AddAllowIp", "ssa{sv}", "192.0.2.53", "", 0).ok().out)["data"], [[agent.id]])
+    equal(json.loads(lab.call("AddAllowIp", "ssa{sv}", network.DEVICE, "", 0).ok().out)["data"], [[agent.id]])
+    holds(agent.reaches(network.DEVICE), "what comes after it in the file is open")
+    equal(json.loads(lab.call("RemoveAllowIp", "s", "10.9.9.9").ok().out)["data"], [[agent.id]])
+    equal(json.loads(lab.call("RemoveAllowIp", "s", network.DEVICE).ok().out)["data"], [[agent.id]])
+    holds(not agent.reaches(network.DEVICE), "closed, and the session goes on")
+    equal(json.loads(lab.call("RemoveAllowIp", "s", "192.0.2.53").ok().out)["data"], [[]])

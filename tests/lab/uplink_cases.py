@@ -307,6 +307,60 @@ def networks_that_come_are_denied(lab):
                 default()
 
 
+CROWD = """
+import os, resource, socket, sys
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+here, there = socket.socketpair()
+left = 150000
+while left > 0:
+    n = min(left, hard - 50)
+    left -= n
+    if os.fork() == 0:
+        crowd = []
+        for i in range(n):
+            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.bind(("192.0.0.2", 2000 + i % 60000))
+            s.connect(("1.1.%d.%d" % (i % 250, i // 250 % 250), 7007))
+            crowd.append(s)
+        there.send(b"x")
+        sys.stdin.read()
+        os._exit(0)
+    here.recv(1)
+stream = socket.create_connection(("93.184.219.1", 7007))
+print("ready", flush=True)
+stream.settimeout(10)
+try:
+    print("end" if not stream.recv(9) else "data", flush=True)
+except OSError as error:
+    print(error.errno, flush=True)
+sys.stdin.read()
+"""
+
+
+@test(90, needs="bus")
+def crowds_of_sockets_delay_no_denial(lab):
+    """However many sockets an agent holds, networks of the host's are denied first; then flows to them end."""
+    def there(*words):
+        system.must("/usr/bin/nsenter", "-t", str(lab.network.inet.process), "-n", "/usr/sbin/ip", *words)
+
+    new = [f"93.184.{n}.10/24" for n in (216 + 4, 216 + 5, 216 + 3)]
+    there("address", "add", "93.184.219.1/32", "dev", "lo")
+    lab.undo.append(lambda: there("address", "del", "93.184.219.1/32", "dev", "lo"))
+    with Held(lab, ALICE, script=f"exec /usr/bin/python3 -c '{CROWD}'") as held:
+        took = []
+        for address in new:
+            begin = time.monotonic()
+            ip("address", "add", address, "dev", "up0")
+            lab.undo.append(lambda address=address: ip("address", "del", address, "dev", "up0"))
+            wait_for(lambda address=address: address.replace(".10/", ".0/") in routes(lab, held), f"{address} is denied", 20)
+            took.append(time.monotonic() - begin)
+        # the first look meets a session at rest, and the answer to the first question may wait for the flows
+        holds(max(took[1:]) < 1, f"seconds until denied: {took}")
+        holds(held.process.stdout.readline().strip() in (b"103", b"104"), "the flow is ended")
+
+
 def routes(lab, held):
     result = lab.run(["/usr/bin/busctl", "--system", "--json=short", "call", "org.claudesandbox1", held.path,
                       "org.claudesandbox1.Session", "ListRoutes"], ROOT, cwd="/")
