@@ -172,8 +172,8 @@ static int follow_signals(sd_bus *bus, Follow *follow)
 			continue;
 		}
 		r = sd_bus_process(bus, NULL);
-		if (r == 0)
-			r = sd_bus_wait(bus, UINT64_MAX);
+		if (r == 0 && (r = verb_wait(follow->context, bus)) > 0)
+			return CS_EXIT_REFUSED;
 	}
 	return r < 0 ? verb_complain(follow->context, r, &error) : follow->status;
 }

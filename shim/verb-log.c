@@ -232,12 +232,52 @@ static int follow(Follower *follower, sd_bus *bus)
 	while (r >= 0 && follower->status == 0) {
 		if (follower->again)
 			r = catch_up(follower, bus, &error);
-		else if ((r = sd_bus_process(bus, NULL)) == 0)
-			r = sd_bus_wait(bus, UINT64_MAX);
+		else if ((r = sd_bus_process(bus, NULL)) == 0 && (r = verb_wait(follower->context, bus)) > 0)
+			return CS_EXIT_REFUSED;
 		if (r == -EINTR)
 			r = 0;
 	}
 	return r < 0 ? verb_complain(follower->context, r, &error) : follower->status;
+}
+
+/*
+ * The session that is meant: one that has ended is known by its events alone. Return: 0 with *ret, or an exit
+ * status, and the sentence is said.
+ */
+static int find_whole(const SandboxContext *context, sd_bus *bus, const char *prefix, char **ret)
+{
+	_cleanup_(client_events_done) ClientEvents events = { 0 };
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	const char *found = NULL;
+	int r = 0;
+
+	if (strlen(prefix) == CS_ID_LENGTH)
+		found = prefix;
+	else
+		r = client_list_events(bus, "", 0, &events, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	for (size_t i = 0; i < events.n; i++) {
+		const char *session = events.items[i].session;
+
+		if (!starts_with(session, prefix) || (found && streq(session, found)))
+			continue;
+		if (found)
+			return verb_refuse(
+				context, CS_EXIT_FOUND,
+				"more than one session of which something is known begins with '%s'; "
+				"write more of its id",
+				prefix);
+		found = session;
+	}
+	if (!found)
+		return verb_refuse(
+			context, CS_EXIT_FOUND,
+			"none of the newest events is about a session that begins with '%s'; write its "
+			"whole id",
+			prefix);
+	*ret = strdup(found);
+	return *ret ? 0 : verb_complain_memory(context);
 }
 
 int verb_log(const SandboxCall *call, const SandboxContext *context)
@@ -246,23 +286,25 @@ int verb_log(const SandboxCall *call, const SandboxContext *context)
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_(rows_done) Rows rows = { 0 };
 	_cleanup_bus_ sd_bus *bus = NULL;
+	_cleanup_free_ char *session = NULL;
 	int r;
 
-	if (call->argument &&
-	    !(client_id_is_prefix(call->argument) && strlen(call->argument) == CS_ID_LENGTH))
+	if (call->argument && !client_id_is_prefix(call->argument))
 		return verb_refuse(
 			context, CS_EXIT_USAGE,
-			"'%s' is not the whole id of a session; 'claude-sandbox log' shows those that "
-			"have ended too",
+			"'%s' is no session's id; 'claude-sandbox log' shows those that have ended too",
 			call->argument);
 	r = verb_open(context, &bus, &error);
 	if (r < 0)
 		return verb_complain(context, r, &error);
+	if (call->argument) {
+		r = find_whole(context, bus, call->argument, &session);
+		if (r != 0)
+			return r;
+	}
 	if (call->option)
-		return follow(
-			&(Follower){ .call = call, .context = context, .session = call->argument ?: "" },
-			bus);
-	r = client_list_events(bus, call->argument ?: "", 0, &events, &error);
+		return follow(&(Follower){ .call = call, .context = context, .session = session ?: "" }, bus);
+	r = client_list_events(bus, session ?: "", 0, &events, &error);
 	if (r < 0)
 		return verb_complain(context, r, &error);
 	if (make_rows(events.items, events.n, &rows) < 0)

@@ -191,11 +191,12 @@ static const SandboxVerb verbs[] = {
 		.name = "log",
 		.synopsis = "[--json] [-f] [ID]",
 		.summary = "list what happened: launches, refusals, changes, ends",
-		.details = "The newest 1000 events of your sessions and calls; everybody's for root. With "
-			   "ID, a\n"
-			   "session's whole id, only what is about it. -f, --follow: and then whatever "
-			   "happens,\n"
-			   "one line each, until it is interrupted.\n",
+		.details =
+			"The newest 1000 events of your sessions and calls; everybody's for root. With "
+			"ID, a\n"
+			"session's id or its beginning, only what is about it, ended or not. -f, --follow:\n"
+			"and then whatever happens, one line each, until it is interrupted or nobody "
+			"reads.\n",
 		.takes_argument = true,
 		.options = follow_options,
 		.has_json = true,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/verb.h"
 
+#include <poll.h>
 #include <stdarg.h>
+#include <time.h>
 
 #include "dbus/client-remote.h"
 #include "dbus/names.h"
@@ -49,6 +51,30 @@ int verb_show_table(const SandboxCall *call, const SandboxContext *context, cons
 			   : print_table(context->out, table, &context->style, empty);
 
 	return r == -ENOMEM ? verb_complain_memory(context) : 0;
+}
+
+/* As sd_bus_wait(3) with sd_bus_get_fd(3), and an eye on the output. */
+int verb_wait(const SandboxContext *context, sd_bus *bus)
+{
+	struct pollfd polls[] = { { .fd = sd_bus_get_fd(bus) }, { .fd = fileno(context->out) } };
+	struct timespec now, left = { 0 };
+	uint64_t until, now_usec;
+	int events = sd_bus_get_events(bus), r;
+
+	if (polls[0].fd < 0 || events < 0)
+		return polls[0].fd < 0 ? polls[0].fd : events;
+	polls[0].events = (short)events;
+	r = sd_bus_get_timeout(bus, &until);
+	if (r < 0 || clock_gettime(CLOCK_MONOTONIC, &now) < 0)
+		return r < 0 ? r : -errno;
+	now_usec = (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
+	if (until != UINT64_MAX && until > now_usec) {
+		left.tv_sec = (time_t)((until - now_usec) / USEC_PER_SEC);
+		left.tv_nsec = (long)((until - now_usec) % USEC_PER_SEC * NSEC_PER_USEC);
+	}
+	if (ppoll(polls, ELEMENTSOF(polls), until == UINT64_MAX ? NULL : &left, NULL) < 0)
+		return errno == EINTR ? 0 : -errno;
+	return polls[1].revents & (POLLERR | POLLHUP) ? 1 : 0;
 }
 
 bool verb_path_is_within(const char *path, const char *directory)

@@ -54,5 +54,11 @@ int verb_list_all(const SandboxContext *context, sd_bus *bus, ClientSessions *re
  */
 int verb_find_session(const SandboxContext *context, const char *id, sd_bus **ret_bus, char **ret_id);
 
+/*
+ * For verbs that follow: wait until the bus has something to be processed. Return: 0; 1 when whoever read the
+ * output has gone, and nothing is left to be done; a negative errno.
+ */
+int verb_wait(const SandboxContext *context, sd_bus *bus);
+
 /* Is path at directory or below it? Both absolute, without a slash at the end but for "/". */
 bool verb_path_is_within(const char *path, const char *directory);

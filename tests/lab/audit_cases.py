@@ -80,8 +80,9 @@ def the_log_is_followed(lab):
         os.kill(follower.pid, signal.SIGINT)
         follower.communicate()
     equal(follower.returncode, -signal.SIGINT)
-    result = lab.run([SANDBOX, "log", "nosuch"])
-    result.refused(2, "whole id")
+    result = lab.run([SANDBOX, "log", "no/such"])
+    result.refused(2, "no session's id")
+    lab.run([SANDBOX, "log", "nosuch"]).refused(1, "whole id")
 
 
 @test(needs="bus")

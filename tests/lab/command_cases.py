@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 
 import machine
@@ -94,6 +95,38 @@ def output_that_goes_nowhere(lab):
 
 
 @test(60, needs="bus")
+def a_follower_whose_reader_goes(lab):
+    """Ends at once, without a word, though nothing happens any more."""
+    with Running(lab):
+        for words in (["log", "-f"], ["log", "-f", "--json"], ["denied", "-f"], ["-H", "far", "log", "-f"]):
+            if words[0] == "-H":
+                machine.write("/run/lab-ssh", "", 0o666)
+                lab.replace("/usr/bin/ssh", SSH.encode(), 0o755)
+            process = lab.start([SANDBOX, *words], ALICE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            holds(process.stdout.readline(), words)
+            process.stdout.close()
+            # by SIGPIPE when it was writing just then
+            status, err = process.wait(10), process.stderr.read()
+            holds(status in (125, -signal.SIGPIPE) and not err, f"{words} {status} {err!r}")
+            process.stderr.close()
+
+
+@test(60, needs="bus")
+def log_by_a_beginning(lab):
+    """Of a session that has ended too."""
+    lab.shell("true").ok()
+    ended = json.loads(lab.run([SANDBOX, "log", "--json"]).ok().out)[-1]["session"]
+    whole = json.loads(lab.run([SANDBOX, "log", "--json", ended]).ok().out)
+    holds(whole and {row["session"] for row in whole} == {ended}, whole)
+    equal(json.loads(lab.run([SANDBOX, "log", "--json", ended[:15]]).ok().out), whole)
+    known = {row["session"] for row in json.loads(lab.run([SANDBOX, "log", "--json"]).ok().out)} - {None}
+    for start in "abcdefghijklmnopqrstuvwxyz234567":
+        n = sum(session.startswith(start) for session in known)
+        result = lab.run([SANDBOX, "log", start])
+        equal(result.status, 0 if n == 1 else 1, f"{start} {n} {result}")
+
+
+@test(60, needs="bus")
 def nobody_answers(lab):
     """Without a bus, or without the service: 125, cause and fix in one line, for every verb that asks."""
     verbs = [words for words in SHOWING if words[0] not in ("install", "version")] + [["stop", "abcd"]]
@@ -117,7 +150,7 @@ def usage_is_two(lab):
     for words, said in ((["sesions"], "did you mean 'sessions'?"), (["--jsn", "show"], "did you mean '--json'?"), ([], "a verb is missing"),
                         (["stop"], "needs ID"), (["show", "x", "y"], "one argument too many"), (["show", "XYZ"], "no session's id"),
                         (["policy", "--session", "x"], "no option"), (["show", "--", "--json"], "'--json' is no session's id"),
-                        (["help", "shwo"], "did you mean 'show'?"), (["log", "abc"], "whole id")):
+                        (["help", "shwo"], "did you mean 'show'?"), (["log", "a.c"], "no session's id")):
         lab.run([SANDBOX, *words], ALICE).refused(2, said)
 
 
