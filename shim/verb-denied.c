@@ -73,11 +73,17 @@ static int show(const SandboxCall *call, const SandboxContext *context, const Cl
 {
 	_cleanup_(shown_done) Shown shown = { 0 };
 
+	int status;
+
 	if (arrange(table, &shown) < 0)
 		return verb_complain_memory(context);
-	return verb_show_table(call, context,
-			       &(PrintTable){ columns, ELEMENTSOF(columns), table->n_rows, shown.cells },
-			       "nothing was denied");
+	status = verb_show_table(call, context,
+				 &(PrintTable){ columns, ELEMENTSOF(columns), table->n_rows, shown.cells },
+				 "nothing was denied");
+	if (status == 0 && !call->json && !call->option && table->n_rows > 0)
+		fprintf(context->out,
+			"\nTo allow an internal address: claude-sandbox allow-ip add ADDRESS\n");
+	return status;
 }
 
 /* ---- as it comes ---- */

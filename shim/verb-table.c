@@ -94,8 +94,9 @@ static const SandboxVerb verbs[] = {
 		.synopsis = "[--json] [--session ID] PATH|ADDRESS",
 		.summary = "say whether a session sees a path or reaches an address, and why",
 		.details =
-			"PATH is followed as the agent would; ADDRESS is IPv4 or IPv6. Names of hosts are "
-			"not\n"
+			"PATH is followed as the agent would; ADDRESS is IPv4 or IPv6, or a network as "
+			"routes\n"
+			"lists it (10.0.0.0/8; a path of that name is ./10.0.0.0/8). Names of hosts are not\n"
 			"resolved. It asks a session that runs: without --session the only one, or that of\n"
 			"the current directory.\n",
 		.argument = "PATH|ADDRESS",

@@ -2,6 +2,8 @@
 
 /* why: which entry or route of a session decides. */
 
+#include <arpa/inet.h>
+
 #include "shim/verb.h"
 #include "shim/verbs.h"
 #include "shim/why.h"
@@ -21,10 +23,11 @@ static const PrintColumn descriptor_columns[] = {
 };
 
 static const PrintColumn address_columns[] = {
-	{ "ADDRESS", "address", PRINT_TEXT, false },  { "SESSION", "session", PRINT_TEXT, false },
-	{ "VERDICT", "verdict", PRINT_REACH, false }, { "MEANS", "meaning", PRINT_TEXT, false },
-	{ "ROUTE", "route", PRINT_TEXT, false },      { "DEVICE", "device", PRINT_TEXT, false },
-	{ "STATE", "state", PRINT_TEXT, false },      { "REASON", "reason", PRINT_TEXT, false },
+	{ "ADDRESS", "address", PRINT_TEXT, false },   { "SESSION", "session", PRINT_TEXT, false },
+	{ "VERDICT", "verdict", PRINT_REACH, false },  { "MEANS", "meaning", PRINT_TEXT, false },
+	{ "ROUTE", "route", PRINT_TEXT, false },       { "DEVICE", "device", PRINT_TEXT, false },
+	{ "STATE", "state", PRINT_TEXT, false },       { "REASON", "reason", PRINT_TEXT, false },
+	{ "TO ALLOW", "to_allow", PRINT_TEXT, false },
 };
 
 /* The argument as an absolute path. Return: 0; -ENOENT when there is no directory to begin at; -ENOMEM. */
@@ -41,13 +44,15 @@ static int make_absolute(const SandboxContext *context, const char *argument, ch
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Is something there, link or not? A bare word that is nothing here is a name of a host, or a mistake. */
-static bool exists(const SandboxContext *context, const char *path)
+/* Is something there, link or not? Return: 1, 0, or a negative errno when that cannot be seen. */
+static int exists(const SandboxContext *context, const char *path)
 {
 	_cleanup_free_ char *target = NULL;
 	int r = context->read_link(path, &target);
 
-	return r == 0 || r == -EINVAL;
+	if (r == 0 || r == -EINVAL)
+		return 1;
+	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 }
 
 static int print_path(const SandboxCall *call, const SandboxContext *context, const PrintTable *answer,
@@ -94,7 +99,9 @@ static int explain_path(const SandboxCall *call, const SandboxContext *context, 
 	answer[1] = streq(leads, call->argument) ? NULL : leads;
 	answer[2] = id;
 	answer[3] = cells[EXPOSURE_MODE];
-	answer[4] = why_meaning(exposure, row, leads);
+	if (exists(context, leads) == 0)
+		answer[4] = why_nothing(exposure, row, leads);
+	answer[4] = answer[4] ?: why_meaning(exposure, row, leads);
 	answer[5] = cells[EXPOSURE_PATH];
 	answer[6] = cells[EXPOSURE_KIND];
 	answer[7] = cells[EXPOSURE_ORIGIN];
@@ -133,7 +140,7 @@ static int why_path(const SandboxCall *call, const SandboxContext *context)
 				   "'%s' is below a current directory that has gone; give an absolute path",
 				   call->argument);
 	if (!strchr(call->argument, '/') && !streq(call->argument, ".") && !streq(call->argument, "..") &&
-	    !exists(context, path))
+	    exists(context, path) <= 0)
 		return verb_refuse(
 			context, CS_EXIT_USAGE,
 			"'%s' is no address and nothing here; names of hosts are not resolved: give the "
@@ -175,11 +182,40 @@ static int print_address(const SandboxCall *call, const SandboxContext *context,
 	return r == -ENOMEM ? verb_complain_memory(context) : 0;
 }
 
-static int explain_address(const SandboxCall *call, const SandboxContext *context, sd_bus *bus,
-			   const char *id, uint32_t address, const char **answer)
+/* Where some of a network is decided otherwise, its own verdict alone would mislead. */
+static int say_others(const ClientTable *routes, WhyNetwork network, const char *verdict, char **ret)
+{
+	size_t n = why_others(routes, network, verdict);
+
+	if (n > 0 && asprintf(ret, "%s, but for %zu smaller %s in it ('claude-sandbox routes' lists %s)",
+			      verdict_meaning(verdict), n, n == 1 ? "destination" : "destinations",
+			      n == 1 ? "it" : "them") < 0) {
+		*ret = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int make_to_allow(WhyNetwork network, char **ret)
+{
+	const struct in_addr address = { .s_addr = htonl(network.address) };
+	char text[INET_ADDRSTRLEN];
+	int r;
+
+	(void)inet_ntop(AF_INET, &address, text, sizeof(text));
+	r = network.length == 32 ? asprintf(ret, "claude-sandbox allow-ip add %s", text)
+				 : asprintf(ret, "claude-sandbox allow-ip add %s/%u", text, network.length);
+	if (r < 0)
+		*ret = NULL;
+	return r < 0 ? -ENOMEM : 0;
+}
+
+static int explain_network(const SandboxCall *call, const SandboxContext *context, sd_bus *bus,
+			   const char *id, WhyNetwork network, const char **answer)
 {
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_(client_table_done) ClientTable routes = { 0 };
+	_cleanup_free_ char *others = NULL, *to_allow = NULL;
 	char *const *cells;
 	ssize_t row;
 	int r;
@@ -187,24 +223,30 @@ static int explain_address(const SandboxCall *call, const SandboxContext *contex
 	r = client_list_routes(bus, id, &routes, &error);
 	if (r < 0)
 		return verb_complain(context, r, &error);
-	row = why_route(&routes, address);
+	row = why_route(&routes, network);
 	if (row == WHY_NONE) {
 		answer[2] = "deny";
 		answer[3] = "refused: no route leads there";
 		return print_address(call, context, answer);
 	}
 	cells = routes.cells + (size_t)row * routes.n_columns;
+	r = say_others(&routes, network, cells[ROUTE_VERDICT], &others);
+	if (r == 0 && streq(cells[ROUTE_VERDICT], "deny") && why_may_be_allowed(network))
+		r = make_to_allow(network, &to_allow);
+	if (r < 0)
+		return verb_complain_memory(context);
 	answer[2] = cells[ROUTE_VERDICT];
-	answer[3] = verdict_meaning(cells[ROUTE_VERDICT]);
+	answer[3] = others ?: verdict_meaning(cells[ROUTE_VERDICT]);
 	answer[4] = cells[ROUTE_DESTINATION];
 	answer[5] = *cells[ROUTE_DEVICE] ? cells[ROUTE_DEVICE] : NULL;
 	answer[6] = cells[ROUTE_STATE];
 	answer[7] = cells[ROUTE_REASON];
+	answer[8] = to_allow;
 	return print_address(call, context, answer);
 }
 
-static int why_of_address(const SandboxCall *call, const SandboxContext *context, WhyFamily family,
-			  uint32_t address)
+static int why_of_network(const SandboxCall *call, const SandboxContext *context, bool ipv6,
+			  WhyNetwork network)
 {
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_(client_details_done) ClientDetails details = { 0 };
@@ -226,20 +268,23 @@ static int why_of_address(const SandboxCall *call, const SandboxContext *context
 		answer[3] = "reached as the host reaches it: this session shares the host's network";
 		return print_address(call, context, answer);
 	}
-	if (family == WHY_IPV6) {
+	if (ipv6) {
 		answer[2] = "deny";
 		answer[3] = "refused: a jail has no IPv6";
 		answer[7] = ipv6_reason(&details.posture);
 		return print_address(call, context, answer);
 	}
-	return explain_address(call, context, bus, id, address, answer);
+	return explain_network(call, context, bus, id, network, answer);
 }
 
 int verb_why(const SandboxCall *call, const SandboxContext *context)
 {
-	uint32_t address = 0;
-	WhyFamily family = why_address(call->argument, &address);
+	WhyNetwork network = { 0, 32 };
+	WhyFamily family = why_address(call->argument, &network.address);
 
-	return family == WHY_NO_ADDRESS ? why_path(call, context)
-					: why_of_address(call, context, family, address);
+	if (family != WHY_NO_ADDRESS)
+		return why_of_network(call, context, family == WHY_IPV6, network);
+	if (why_network(call->argument, &network) == 0)
+		return why_of_network(call, context, false, network);
+	return why_path(call, context);
 }

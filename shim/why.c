@@ -66,6 +66,17 @@ const char *why_meaning(const ClientTable *exposure, ssize_t row, const char *pa
 	return "can be read, as its permissions allow, and not changed";
 }
 
+const char *why_nothing(const ClientTable *exposure, ssize_t row, const char *path)
+{
+	const char *mode = cell(exposure, row, EXPOSURE_MODE);
+
+	if (!is_kind(exposure, row, "bind") || streq(cell(exposure, row, EXPOSURE_PATH), path))
+		return NULL;
+	if (streq(mode, "rw"))
+		return "nothing is there; the agent may make it, as permissions allow";
+	return streq(mode, "ro") ? "nothing is there, and the agent cannot make it" : NULL;
+}
+
 /* Is what lies outside at path what the agent sees there, or a link that was made like the one outside? */
 static bool shows_outside(const ClientTable *exposure, const char *path)
 {
@@ -174,23 +185,34 @@ static int parse_destination(const char *text, uint32_t *ret_address, unsigned *
 	return 0;
 }
 
-ssize_t why_route(const ClientTable *routes, uint32_t address)
+static uint32_t mask_of(unsigned length)
+{
+	return length == 0 ? 0 : ~0u << (32 - length);
+}
+
+/* Of a route that is there. */
+static bool read_route(const ClientTable *routes, ssize_t row, uint32_t *ret_destination,
+		       unsigned *ret_length)
+{
+	const char *state = cell(routes, row, ROUTE_STATE);
+
+	return !streq(state, "left out") && !streq(state, "missing") &&
+	       parse_destination(cell(routes, row, ROUTE_DESTINATION), ret_destination, ret_length) == 0;
+}
+
+ssize_t why_route(const ClientTable *routes, WhyNetwork network)
 {
 	ssize_t best = WHY_NONE;
 	unsigned best_length = 0;
 	bool best_denies = false;
 
 	for (ssize_t row = 0; row < (ssize_t)routes->n_rows; row++) {
-		const char *state = cell(routes, row, ROUTE_STATE);
 		bool denies = streq(cell(routes, row, ROUTE_VERDICT), "deny");
-		uint32_t destination, mask;
+		uint32_t destination;
 		unsigned length;
 
-		if (streq(state, "left out") || streq(state, "missing") ||
-		    parse_destination(cell(routes, row, ROUTE_DESTINATION), &destination, &length) < 0)
-			continue;
-		mask = length == 0 ? 0 : ~0u << (32 - length);
-		if (((address ^ destination) & mask) != 0)
+		if (!read_route(routes, row, &destination, &length) || length > network.length ||
+		    ((network.address ^ destination) & mask_of(length)) != 0)
 			continue;
 		if (best != WHY_NONE &&
 		    (length < best_length || (length == best_length && (denies || !best_denies))))
@@ -200,6 +222,51 @@ ssize_t why_route(const ClientTable *routes, uint32_t address)
 		best_denies = denies;
 	}
 	return best;
+}
+
+size_t why_others(const ClientTable *routes, WhyNetwork network, const char *verdict)
+{
+	size_t n = 0;
+
+	for (ssize_t row = 0; row < (ssize_t)routes->n_rows; row++) {
+		WhyNetwork inner;
+
+		if (read_route(routes, row, &inner.address, &inner.length) && inner.length > network.length &&
+		    ((network.address ^ inner.address) & mask_of(network.length)) == 0 &&
+		    why_route(routes, inner) == row && !streq(cell(routes, row, ROUTE_VERDICT), verdict))
+			n++;
+	}
+	return n;
+}
+
+/* As claude-sandbox.conf(5) refuses allow-ip. */
+bool why_may_be_allowed(WhyNetwork network)
+{
+	static const WhyNetwork never[] = {
+		{ 0x00000000u, 8 },
+		{ 0x7f000000u, 8 },
+		{ 0xc0000000u, 24 },
+		{ 0xe0000000u, 3 },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(never); i++) {
+		unsigned length = network.length < never[i].length ? network.length : never[i].length;
+
+		if (((network.address ^ never[i].address) & mask_of(length)) == 0)
+			return false;
+	}
+	return network.length >= 16;
+}
+
+int why_network(const char *text, WhyNetwork *ret)
+{
+	WhyNetwork network;
+
+	if (parse_destination(text, &network.address, &network.length) < 0)
+		return -EINVAL;
+	network.address &= mask_of(network.length);
+	*ret = network;
+	return 0;
 }
 
 WhyFamily why_address(const char *text, uint32_t *ret_ipv4)

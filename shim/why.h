@@ -27,14 +27,28 @@ int why_resolve(const ClientTable *exposure, const char *path, WhyReadLink read_
 ssize_t why_entry(const ClientTable *exposure, const char *path);
 /* What that means for path, in words. */
 const char *why_meaning(const ClientTable *exposure, ssize_t row, const char *path);
+/* The same where nothing lies at path outside. Return: NULL where that says nothing about the jail. */
+const char *why_nothing(const ClientTable *exposure, ssize_t row, const char *path);
 /* The next descriptor, from row *index on, that is the file at path. Return: its row, or WHY_NONE. */
 ssize_t why_descriptor(const ClientTable *exposure, const char *path, size_t *index);
 
+/* IPv4, address in host order. One address has a length of 32. */
+typedef struct WhyNetwork {
+	uint32_t address;
+	unsigned length;
+} WhyNetwork;
+
 /*
- * The route that decides about an IPv4 address in host order: the longest destination that is there, and of
- * two equal ones that which does not deny. Return: its row, or WHY_NONE.
+ * The route that decides about all of a network that no longer one names: the longest destination that is
+ * there and holds it, and of two equal ones that which does not deny. Return: its row, or WHY_NONE.
  */
-ssize_t why_route(const ClientTable *routes, uint32_t address);
+ssize_t why_route(const ClientTable *routes, WhyNetwork network);
+/* How many routes to a part of the network decide otherwise than verdict? */
+size_t why_others(const ClientTable *routes, WhyNetwork network, const char *verdict);
+/* Could it be an allow-ip? */
+bool why_may_be_allowed(WhyNetwork network);
+/* "A.B.C.D/LEN", or "default" for all, as routes are listed; host bits are left out. Return: 0 or -EINVAL. */
+int why_network(const char *text, WhyNetwork *ret);
 
 typedef enum WhyFamily {
 	WHY_NO_ADDRESS,

@@ -369,6 +369,9 @@ def why_says_what_decides(lab):
         }.items():
             found = why(address)
             equal((found["verdict"], found["route"]), wanted, address)
+        equal(why("10.0.0.0/8")["route"], "10.0.0.0/8", "a destination as 'routes' lists it is the network")
+        equal(why("10.2.3.4")["to_allow"], "claude-sandbox allow-ip add 10.2.3.4")
+        holds(why("/srv/not-there")["meaning"].startswith("nothing is there"), "what is not there is not called readable")
         lab.run([SANDBOX, "why", "gitlab.com"], ALICE).refused(2, "not resolved")
         with Agent(lab, "shell", ALICE, cwd=lab.workspace(ALICE, "second")) as other:
             equal(why("/etc")["session"], held.id, "that of the current directory")

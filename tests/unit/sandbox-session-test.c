@@ -254,13 +254,33 @@ static void why_explains(void **state)
 		      "REASON   so that\n",
 		      "");
 	expect_answer(answer, "claude-sandbox why 10.1.2.3 --session aaa", 0,
-		      "ADDRESS  10.1.2.3\n"
+		      "ADDRESS   10.1.2.3\n"
+		      "SESSION   " ONE "\n"
+		      "VERDICT   deny\n"
+		      "MEANS     refused, whatever way is tried\n"
+		      "ROUTE     10.0.0.0/8\n"
+		      "STATE     in force\n"
+		      "REASON    private\n"
+		      "TO ALLOW  claude-sandbox allow-ip add 10.1.2.3\n",
+		      "");
+	expect_answer(answer, "claude-sandbox why 10.0.0.0/8 --session aaa", 0,
+		      "ADDRESS  10.0.0.0/8\n"
 		      "SESSION  " ONE "\n"
 		      "VERDICT  deny\n"
 		      "MEANS    refused, whatever way is tried\n"
 		      "ROUTE    10.0.0.0/8\n"
 		      "STATE    in force\n"
 		      "REASON   private\n",
+		      "");
+	expect_answer(answer, "claude-sandbox why 10.2.3.4/16 --session aaa", 0,
+		      "ADDRESS   10.2.3.4/16\n"
+		      "SESSION   " ONE "\n"
+		      "VERDICT   deny\n"
+		      "MEANS     refused, whatever way is tried\n"
+		      "ROUTE     10.0.0.0/8\n"
+		      "STATE     in force\n"
+		      "REASON    private\n"
+		      "TO ALLOW  claude-sandbox allow-ip add 10.2.0.0/16\n",
 		      "");
 	expect_answer(answer, "claude-sandbox why ::1 --session=aaa", 0,
 		      "ADDRESS  ::1\n"
@@ -274,7 +294,8 @@ static void why_explains(void **state)
 		answer, "claude-sandbox why 10.1.2.3 --json", 0,
 		"{\n  \"address\": \"10.1.2.3\",\n  \"session\": \"" ONE "\",\n  \"verdict\": \"shared\",\n"
 		"  \"meaning\": \"reached as the host reaches it: this session shares the host's network\",\n"
-		"  \"route\": null,\n  \"device\": null,\n  \"state\": null,\n  \"reason\": null\n}\n",
+		"  \"route\": null,\n  \"device\": null,\n  \"state\": null,\n  \"reason\": null,\n  "
+		"\"to_allow\": null\n}\n",
 		"");
 	expect(NULL, "claude-sandbox why github.com", CS_EXIT_USAGE, "",
 	       "claude-sandbox: 'github.com' is no address and nothing here; names of hosts are not "

@@ -149,12 +149,54 @@ static void the_longest_route_decides(void **state)
 		ssize_t row;
 
 		assert_int_equal(why_address(cases[i].address, &address), WHY_IPV4);
-		row = why_route(&table, address);
+		row = why_route(&table, (WhyNetwork){ address, 32 });
 		assert_true(row >= 0);
 		assert_string_equal(routes[row * 5], cases[i].destination);
 		assert_string_equal(routes[row * 5 + 1], cases[i].verdict);
 	}
-	assert_int_equal(why_route(&none, 1), WHY_NONE);
+	assert_int_equal(why_route(&none, (WhyNetwork){ 1, 32 }), WHY_NONE);
+}
+
+static void networks_are_whole(void **state)
+{
+	static const struct {
+		const char *text, *destination;
+		size_t others;
+		bool may;
+	} cases[] = {
+		{ "10.0.0.0/8", "10.0.0.0/8", 1, false },  { "10.1.0.0/16", "10.1.0.0/16", 1, true },
+		{ "10.1.2.0/24", "10.1.0.0/16", 1, true }, { "10.1.3.9/24", "10.1.0.0/16", 0, true },
+		{ "10.1.2.3/32", "10.1.2.3/32", 0, true }, { "127.0.0.0/16", "127.0.0.0/8", 0, false },
+		{ "192.0.0.0/16", "default", 1, false },   { "default", "default", 5, false },
+	};
+	static const char *const none[] = { "10.0.0.0",    "10.0.0.0/33", "10.0.0.0/", "10/8",
+					    "/10.0.0.0/8", "x",           "" };
+	const ClientTable table = { 5, ELEMENTSOF(routes) / 5, routes };
+	WhyNetwork network;
+
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		ssize_t row;
+
+		assert_int_equal(why_network(cases[i].text, &network), 0);
+		row = why_route(&table, network);
+		assert_true(row >= 0);
+		assert_string_equal(routes[row * 5], cases[i].destination);
+		assert_int_equal(why_others(&table, network, routes[row * 5 + 1]), cases[i].others);
+		assert_int_equal(why_may_be_allowed(network), cases[i].may);
+	}
+	for (size_t i = 0; i < ELEMENTSOF(none); i++)
+		assert_int_equal(why_network(none[i], &network), -EINVAL);
+}
+
+static void nothing_there_is_said(void **state)
+{
+	assert_null(why_nothing(&exposure, why_entry(&exposure, "/home/ann/src"), "/home/ann/src"));
+	assert_null(why_nothing(&exposure, why_entry(&exposure, "/home/x"), "/home/x"));
+	assert_non_null(
+		strstr(why_nothing(&exposure, why_entry(&exposure, "/opt/x"), "/opt/x"), "cannot make"));
+	assert_non_null(
+		strstr(why_nothing(&exposure, why_entry(&exposure, "/home/ann/src/x"), "/home/ann/src/x"),
+		       "may make"));
 }
 
 static void addresses_are_told_from_paths(void **state)
@@ -189,10 +231,9 @@ static void addresses_are_told_from_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_are_the_agents),
-		cmocka_unit_test(the_last_entry_decides),
-		cmocka_unit_test(the_longest_route_decides),
-		cmocka_unit_test(addresses_are_told_from_paths),
+		cmocka_unit_test(links_are_the_agents),      cmocka_unit_test(the_last_entry_decides),
+		cmocka_unit_test(the_longest_route_decides), cmocka_unit_test(networks_are_whole),
+		cmocka_unit_test(nothing_there_is_said),     cmocka_unit_test(addresses_are_told_from_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
