@@ -93,3 +93,27 @@ int config_file_read(const char *path, Config *ret, char **ret_problem)
 		return r;
 	return config_parse(path, text, size, ret, ret_problem);
 }
+
+int config_file_read_checked(const char *path, Users *users, Config *ret, char **ret_problem)
+{
+	_cleanup_(config_done) Config config = CONFIG_INIT;
+	const ConfigValue *value;
+	size_t index = 0;
+	int r;
+
+	r = config_file_read(path, &config, ret_problem);
+	if (r < 0)
+		return r;
+	while ((value = config_next(&config, CONFIG_DENY_GROUP, &index))) {
+		gid_t gid;
+
+		if (users_group(users, value->text, &gid) == -ENOENT)
+			return refuse(ret_problem, -EINVAL,
+				      "%s: deny-group: there is no such group; correct the name or remove "
+				      "the line",
+				      value->origin);
+	}
+	*ret = config;
+	config = CONFIG_INIT;
+	return 0;
+}

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "dbus/base.h"
+#include "service/daemon/users.h"
 #include "service/plan/config.h"
 
 /*
@@ -15,6 +16,12 @@
  * *ret_problem.
  */
 int config_file_read(const char *path, Config *ret, char **ret_problem);
+
+/*
+ * The same for whoever goes by all of it: a deny-group that the name service says is none denies nothing, and
+ * is an error of its line. One that cannot be looked up now is none of the file. Return: as above.
+ */
+int config_file_read_checked(const char *path, Users *users, Config *ret, char **ret_problem);
 
 /*
  * Its text as it is, for whoever changes it: with what stat(2) says of what was read. Return: 0; -ENOENT

@@ -236,7 +236,7 @@ static int check_configuration(Launch *launch, sd_bus_error *reterr)
 	_cleanup_free_ char *problem = NULL;
 	int r;
 
-	r = config_file_read(CS_CONFIG_PATH, &launch->config, &problem);
+	r = config_file_read_checked(CS_CONFIG_PATH, launch->manager->users, &launch->config, &problem);
 	if (r < 0)
 		return refuse_call(reterr, r, CS_ERROR_BAD_CONFIGURATION, problem);
 	r = check_sessions(launch, reterr);

@@ -48,12 +48,12 @@ int manager_bus_admit(Manager *manager, sd_bus_message *m, Client **ret_client, 
 	return sd_bus_error_setf(reterr, CS_ERROR_NOT_AUTHORIZED, "Nobody may call this member.");
 }
 
-static int read_configuration(Config *ret, sd_bus_error *reterr)
+static int read_configuration(Manager *manager, Config *ret, sd_bus_error *reterr)
 {
 	_cleanup_free_ char *problem = NULL;
 	int r;
 
-	r = config_file_read(CS_CONFIG_PATH, ret, &problem);
+	r = config_file_read_checked(CS_CONFIG_PATH, manager->users, ret, &problem);
 	if (r == -ENOMEM)
 		return sd_bus_error_set_errno(reterr, r);
 	if (r < 0) {
@@ -121,7 +121,7 @@ static int on_get_policy(Manager *manager, Client *client, sd_bus_message *m, co
 	_cleanup_(table_done) Table table = { 0 };
 	int r;
 
-	r = read_configuration(&config, reterr);
+	r = read_configuration(manager, &config, reterr);
 	if (r < 0)
 		return r;
 	config_policy(&config, table_add, &table);
@@ -266,9 +266,10 @@ static int get_config_error(sd_bus *bus, const char *path, const char *interface
 {
 	_cleanup_(config_done) Config config = CONFIG_INIT;
 	_cleanup_free_ char *problem = NULL, *shown = NULL;
+	Manager *manager = userdata;
 	int r;
 
-	r = config_file_read(CS_CONFIG_PATH, &config, &problem);
+	r = config_file_read_checked(CS_CONFIG_PATH, manager->users, &config, &problem);
 	shown = wire_text(r >= 0 ? "" : problem ? problem : strerror(-r), CELL_MAX);
 	return shown ? sd_bus_message_append(reply, "s", shown) : -ENOMEM;
 }

@@ -43,6 +43,45 @@ bool build_is_allowed(const PlanBuild *build, const char *path)
 	return false;
 }
 
+/* Below a home: what opens other doors, each being given is worth a word, though the administrator decides.
+ */
+static const char *const keys[] = {
+	".ssh",
+	".gnupg",
+	".aws",
+	".azure",
+	".kube",
+	".docker",
+	".netrc",
+	".git-credentials",
+	".password-store",
+	".pki",
+	".mozilla",
+	".thunderbird",
+	".local/share/keyrings",
+	".local/share/kwalletd",
+};
+
+static int warn_of_keys(PlanBuild *build, const char *path, const char *origin)
+{
+	for (size_t i = 0; build->homes[i]; i++)
+		for (size_t j = 0; j < ELEMENTSOF(keys); j++) {
+			_cleanup_free_ char *place = NULL;
+
+			if (asprintf(&place, "%s/%s", build->homes[i], keys[j]) < 0) {
+				place = NULL;
+				return -ENOMEM;
+			}
+			if (path_is_within(path, place) || path_is_within(place, path))
+				return plan_warn(build->plan,
+						 "%s: allow-write %s gives agents keys or logins that are "
+						 "kept from them: they can read, change and send away what "
+						 "is in %s; remove the line if that is not meant",
+						 origin, path, place);
+		}
+	return 0;
+}
+
 static int allow(PlanBuild *build, const ConfigValue *value)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
@@ -82,6 +121,9 @@ static int allow(PlanBuild *build, const ConfigValue *value)
 	if (entry && entry->kind == ENTRY_BIND && entry->mode == ENTRY_RW && !entry->device &&
 	    streq(entry->source, entry->destination))
 		return 0;
+	r = warn_of_keys(build, node.path, value->origin);
+	if (r < 0)
+		return r;
 	if (!(destination = strdup(node.path)))
 		return -ENOMEM;
 	return plan_add_bind(build->plan, &node, destination, ENTRY_RW, value->origin, "allow-write");

@@ -137,11 +137,13 @@ def bad_configuration(lab):
         "no-forge\nallow-write = /\n": (f"{CONFIG}:2", "whole jail"),
         "workspace-root = /home\n": (f"{CONFIG}:1", "home directories"),
         "allow-device = /dev/net/tun\n": (f"{CONFIG}:1", "networks"),
+        "no-forge\ndeny-group = nosuchgroup\n": (f"{CONFIG}:2", "no such group"),
         "\n\nlocal-port = 01920\n": (f"{CONFIG}:3",),
     }
     for text, words in cases.items():
         lab.configure(text)
         refused(lab, *words)
+        lab.run([SANDBOX, "policy"], ALICE).refused(1, *words)
         lab.restore()
     lab.configure(b"no-forge\0\n")
     refused(lab, CONFIG)
