@@ -104,6 +104,8 @@ def cycle(lab, leavings, user, role, delay, what):
     holds(len(lines) <= 1 and all(line.startswith("claude-sandbox: ") for line in lines), f"{what}: {err!r}")
     if role == "service":
         answer(lab.call("ListSessions", user=user))        # the next one sweeps
+    if role == "session":
+        lab.shell("true", user).ok()                       # likewise what its masks stood on
     leavings.nothing_left(what)
     return was
 
