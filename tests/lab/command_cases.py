@@ -9,7 +9,8 @@ import subprocess
 
 import machine
 from authority_cases import reload
-from case import SANDBOX, equal, holds, test
+from case import SANDBOX, equal, holds, test, wait_for
+from completion_cases import options_of, verbs_of_the_help
 from forge_cases import TOKEN, tool
 from machine import ALICE, ROOT
 from remote_cases import SSH
@@ -71,6 +72,20 @@ def keys_are_documented(lab):
     equal(set(value), page["gh-auth"])
 
 
+@test(needs="bus")
+def the_page_has_every_verb(lab):
+    """In its synopsis, in its verbs, and each option of the help somewhere."""
+    with open(PAGE, encoding="utf-8") as f:
+        page = f.read()
+    synopsis, verbs = (page[page.index(f"# {name}\n"):page.index(f"# {end}\n")]
+                       for name, end in (("SYNOPSIS", "DESCRIPTION"), ("VERBS", "OPTIONS")))
+    for verb in verbs_of_the_help(lab):
+        holds(re.search(rf"^\*claude-sandbox\*.* \*{verb}\*", synopsis, re.M), f"synopsis: {verb}")
+        holds(re.search(rf"^(.*, )?\*{verb}\*", verbs, re.M), f"verbs: {verb}")
+        for option in options_of(lab, verb):
+            holds(f"*{option}" in page, f"{verb} {option}")
+
+
 @test(60, needs="bus")
 def output_that_goes_nowhere(lab):
     """A full disk is told, a reader that has gone is not; both are 125."""
@@ -114,8 +129,14 @@ def a_follower_whose_reader_goes(lab):
 @test(60, needs="bus")
 def log_by_a_beginning(lab):
     """Of a session that has ended too."""
+    def ends():
+        rows = json.loads(lab.run([SANDBOX, "log", "--json"]).ok().out)
+        return {row["session"] for row in rows if row["event"] == "exit"}
+
+    wait_for(lambda: not lab.sessions(), "the end of what ran before")
+    before = ends()
     lab.shell("true").ok()
-    ended = json.loads(lab.run([SANDBOX, "log", "--json"]).ok().out)[-1]["session"]
+    ended, = wait_for(lambda: ends() - before, "the last event")
     whole = json.loads(lab.run([SANDBOX, "log", "--json", ended]).ok().out)
     holds(whole and {row["session"] for row in whole} == {ended}, whole)
     equal(json.loads(lab.run([SANDBOX, "log", "--json", ended[:15]]).ok().out), whole)
