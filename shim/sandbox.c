@@ -184,9 +184,24 @@ static int check(const SandboxCall *call, char **ret_problem)
 	return 0;
 }
 
-int sandbox_parse(int argc, char *const *argv, SandboxCall *ret, char **ret_problem)
+/* What was written without quotes is one text all the same. */
+static int add_word(SandboxCall *call, const char *word)
 {
-	SandboxCall call = { 0 };
+	char *joined;
+
+	if (!call->third) {
+		call->third = word;
+		return 0;
+	}
+	if (asprintf(&joined, "%s %s", call->third, word) < 0)
+		return -ENOMEM;
+	free(call->joined);
+	call->third = call->joined = joined;
+	return 0;
+}
+
+static int parse_words(int argc, char *const *argv, SandboxCall *call, char **ret_problem)
+{
 	bool options = true;
 	int r;
 
@@ -194,34 +209,44 @@ int sandbox_parse(int argc, char *const *argv, SandboxCall *ret, char **ret_prob
 		if (options && streq(argv[i], "--")) {
 			options = false;
 		} else if (options && argv[i][0] == '-' && argv[i][1] != '\0') {
-			r = parse_option(argv[i], argv[i + 1], &call, ret_problem);
+			r = parse_option(argv[i], argv[i + 1], call, ret_problem);
 			if (r < 0)
 				return r;
 			i += r;
-		} else if (!call.verb) {
-			call.verb = sandbox_verb_find(argv[i]);
-			if (!call.verb)
+		} else if (!call->verb) {
+			call->verb = sandbox_verb_find(argv[i]);
+			if (!call->verb)
 				return sandbox_refuse_verb(argv[i], ret_problem);
-			if (call.verb->passes_on) {
-				parse_passed_on(argv + i + 1, &call);
+			if (call->verb->passes_on) {
+				parse_passed_on(argv + i + 1, call);
 				break;
 			}
-		} else if (call.verb->takes_argument && !call.argument) {
-			call.argument = argv[i];
-		} else if (call.verb->takes_second && !call.second) {
-			call.second = argv[i];
-		} else if (call.verb->takes_third && !call.third) {
-			call.third = argv[i];
+		} else if (call->verb->takes_argument && !call->argument) {
+			call->argument = argv[i];
+		} else if (call->verb->takes_second && !call->second) {
+			call->second = argv[i];
+		} else if (call->verb->takes_text) {
+			r = add_word(call, argv[i]);
+			if (r < 0)
+				return r;
 		} else {
 			return refuse(ret_problem, -EINVAL,
 				      "'%s' is one argument too many; usage: claude-sandbox %s %s", argv[i],
-				      call.verb->name, call.verb->synopsis);
+				      call->verb->name, call->verb->synopsis);
 		}
 	}
-	r = check(&call, ret_problem);
-	if (r < 0)
-		return r;
+	return check(call, ret_problem);
+}
 
+int sandbox_parse(int argc, char *const *argv, SandboxCall *ret, char **ret_problem)
+{
+	SandboxCall call = { 0 };
+	int r = parse_words(argc, argv, &call, ret_problem);
+
+	if (r < 0) {
+		free(call.joined);
+		return r;
+	}
 	*ret = call;
 	return 0;
 }
@@ -288,7 +313,7 @@ static bool reader_is_gone(FILE *out)
 
 int sandbox_run(int argc, char *const *argv, const SandboxContext *context)
 {
-	_cleanup_free_ char *problem = NULL;
+	_cleanup_free_ char *problem = NULL, *joined = NULL;
 	SandboxContext there = *context;
 	SandboxCall call;
 	int status = 0;
@@ -297,6 +322,7 @@ int sandbox_run(int argc, char *const *argv, const SandboxContext *context)
 		print_complaint(context->err, problem);
 		return CS_EXIT_USAGE;
 	}
+	joined = call.joined;
 	there.host = call.host;
 	/* Where the person stands here says nothing about the sessions there. */
 	if (call.host)

@@ -41,7 +41,8 @@ typedef struct SandboxCall {
 	const char *option;       /* the one of the verb's own options that was given, or NULL */
 	const char *argument;     /* the verb's argument, or NULL */
 	const char *second;       /* its second one, or NULL */
-	const char *third;        /* likewise */
+	const char *third;        /* all the words behind that, or NULL */
+	char *joined;             /* where they were several; to be freed */
 	const char *value;        /* of the verb's option that takes one, or NULL */
 	const char *second_value; /* of its other one */
 	char *const *arguments;   /* shell: everything behind it */
@@ -53,7 +54,7 @@ struct SandboxVerb {
 	const char *summary;  /* one line */
 	const char *details;  /* whole lines */
 	const char *argument; /* name of its argument where one must be there */
-	bool takes_argument, takes_second, takes_third;
+	bool takes_argument, takes_second, takes_text;
 	const char *const
 		*options; /* its own, behind its name, of which one may be given; NULL, or ends with NULL */
 	const char *value_option, *second_value_option; /* its own, behind its name, with a value; or NULL */

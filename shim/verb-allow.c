@@ -8,6 +8,7 @@
 #include "service/link/pack.h"
 #include "shim/verb.h"
 #include "shim/verbs.h"
+#include "shim/why.h"
 
 typedef struct Action {
 	const char *name;
@@ -91,6 +92,21 @@ static int tell(const SandboxCall *call, const SandboxContext *context, const ch
 	return n > 0 ? CS_EXIT_FOUND : 0;
 }
 
+/* A public one is refused only where this machine is connected to its network. */
+static void note_public(const SandboxCall *call, const SandboxContext *context)
+{
+	WhyNetwork network = { 0, 32 };
+
+	if (call->json || (why_address(call->second, &network.address) != WHY_IPV4 &&
+			   why_network(call->second, &network) < 0))
+		return;
+	if (!why_is_internal(network))
+		fprintf(context->out,
+			"%s is of the internet, which sessions reach anyway; it needs this only where this "
+			"machine is connected to its network\n",
+			call->second);
+}
+
 static int add_to_one(const SandboxCall *call, const SandboxContext *context)
 {
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -111,7 +127,19 @@ static int add_to_one(const SandboxCall *call, const SandboxContext *context)
 	do
 		r = client_allow_ip(bus, id, call->second, seconds, asked, &error);
 	while (r < 0 && verb_asks(context, &agent, &asked, &error));
-	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "opened", id, NULL);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	r = tell(call, context, "opened", id, NULL);
+	note_public(call, context);
+	return r;
+}
+
+/* What is not there is found so, and asked for in vain. */
+static int complain_of_removal(const SandboxContext *context, int error, const sd_bus_error *e)
+{
+	int status = verb_complain(context, error, e);
+
+	return sd_bus_error_has_name(e, CS_ERROR_BAD_REQUEST) ? CS_EXIT_FOUND : status;
 }
 
 static int remove_from_one(const SandboxCall *call, const SandboxContext *context)
@@ -129,7 +157,7 @@ static int remove_from_one(const SandboxCall *call, const SandboxContext *contex
 	do
 		r = client_revoke_ip(bus, id, call->second, asked, &error);
 	while (r < 0 && verb_asks(context, &agent, &asked, &error));
-	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "closed", id, NULL);
+	return r < 0 ? complain_of_removal(context, r, &error) : tell(call, context, "closed", id, NULL);
 }
 
 static int add(const SandboxCall *call, const SandboxContext *context)
@@ -155,7 +183,11 @@ static int add(const SandboxCall *call, const SandboxContext *context)
 			r = client_add_allow_ip(bus, call->second, call->third ?: "", asked, &unconfirmed,
 						&error);
 		while (r < 0 && verb_asks(context, &agent, &asked, &error));
-	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "added", NULL, unconfirmed);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	r = tell(call, context, "added", NULL, unconfirmed);
+	note_public(call, context);
+	return r;
 }
 
 static int remove_one(const SandboxCall *call, const SandboxContext *context)
@@ -174,7 +206,8 @@ static int remove_one(const SandboxCall *call, const SandboxContext *context)
 		do
 			r = client_remove_allow_ip(bus, call->second, asked, &unconfirmed, &error);
 		while (r < 0 && verb_asks(context, &agent, &asked, &error));
-	return r < 0 ? verb_complain(context, r, &error) : tell(call, context, "removed", NULL, unconfirmed);
+	return r < 0 ? complain_of_removal(context, r, &error)
+		     : tell(call, context, "removed", NULL, unconfirmed);
 }
 
 static const Action actions[] = {
@@ -208,7 +241,9 @@ int verb_allow_ip(const SandboxCall *call, const SandboxContext *context)
 				   "edit",
 				   call->argument);
 	if (action->needs_address && !call->second)
-		return verb_refuse(context, CS_EXIT_USAGE, "'allow-ip %s' needs ADDRESS", action->name);
+		return verb_refuse(context, CS_EXIT_USAGE,
+				   "'allow-ip %s' needs ADDRESS; usage: claude-sandbox allow-ip %s",
+				   action->name, call->verb->synopsis);
 	spare = !action->needs_address ? call->second : !action->takes_comment ? call->third : NULL;
 	if (!spare)
 		spare = !action->takes_session ? call->value : NULL;

@@ -120,7 +120,8 @@ static const SandboxVerb verbs[] = {
 	},
 	{
 		.name = "allow-ip",
-		.synopsis = "[--json] [list] | add ADDRESS [COMMENT] | remove ADDRESS | edit",
+		.synopsis = "[--json] [list] | add [--session ID [--for TIME]] ADDRESS [COMMENT...] | "
+			    "remove [--session ID] ADDRESS | edit",
 		.summary = "list or change the internal addresses that sessions may reach",
 		.details = "list shows each with its comment and with where it is set. add writes ADDRESS "
 			   "(IPv4,\n"
@@ -135,7 +136,7 @@ static const SandboxVerb verbs[] = {
 			   "Exits with 1 when a session did not confirm.\n",
 		.takes_argument = true,
 		.takes_second = true,
-		.takes_third = true,
+		.takes_text = true,
 		.value_option = "--session",
 		.second_value_option = "--for",
 		.has_json = true,

@@ -239,6 +239,17 @@ size_t why_others(const ClientTable *routes, WhyNetwork network, const char *ver
 	return n;
 }
 
+static bool overlaps_any(WhyNetwork network, const WhyNetwork *others, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		unsigned length = network.length < others[i].length ? network.length : others[i].length;
+
+		if (((network.address ^ others[i].address) & mask_of(length)) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* As claude-sandbox.conf(5) refuses allow-ip. */
 bool why_may_be_allowed(WhyNetwork network)
 {
@@ -249,13 +260,18 @@ bool why_may_be_allowed(WhyNetwork network)
 		{ 0xe0000000u, 3 },
 	};
 
-	for (size_t i = 0; i < ELEMENTSOF(never); i++) {
-		unsigned length = network.length < never[i].length ? network.length : never[i].length;
+	return network.length >= 16 && !overlaps_any(network, never, ELEMENTSOF(never));
+}
 
-		if (((network.address ^ never[i].address) & mask_of(length)) == 0)
-			return false;
-	}
-	return network.length >= 16;
+/* RFC 1918, 6598, 3927, 2544; and the one public address that a cloud answers at itself. */
+bool why_is_internal(WhyNetwork network)
+{
+	static const WhyNetwork internal[] = {
+		{ 0x0a000000u, 8 },  { 0xac100000u, 12 }, { 0xc0a80000u, 16 }, { 0x64400000u, 10 },
+		{ 0xa9fe0000u, 16 }, { 0xc6120000u, 15 }, { 0xa83f8110u, 32 },
+	};
+
+	return overlaps_any(network, internal, ELEMENTSOF(internal));
 }
 
 int why_network(const char *text, WhyNetwork *ret)

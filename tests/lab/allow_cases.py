@@ -333,7 +333,16 @@ def by_the_command(lab):
     equal(command("remove", network.DEVICE, "--session", agent.id, user=ALICE).ok().out,
           f"closed 10.20.30.40 in session {agent.id}\n".encode())
     holds(not agent.reaches(network.DEVICE), "closed")
-    command("remove", network.DEVICE).refused(125, "no allow-ip is 10.20.30.40")
+    command("remove", network.DEVICE).refused(1, "no allow-ip is 10.20.30.40")
+    command("remove", network.DEVICE, "--session", agent.id, user=ALICE).refused(1, "was not opened")
+    equal(command("add", network.DEVICE, "the", "new", "printer").ok().out, b"added 10.20.30.40\n")
+    equal(read(), b"# ours\nallow-ip = 10.20.30.40  # the new printer\n")
+    command("remove", network.DEVICE).ok()
+    said = command("add", "8.8.8.8").ok().out
+    holds(said.startswith(b"added 8.8.8.8\n8.8.8.8 is of the internet"), repr(said))
+    command("remove", "8.8.8.8").ok()
+    result = command("add", "127.0.0.1")
+    holds(result.status == 125 and b"loopback" in result.err and b"leave it out" in result.err, repr(result))
     command("add", "10.20.30.40/16").refused(125, "write 10.20.0.0/16")
     command("add", network.DEVICE, user=ALICE).refused(125, "edit-allow-ip")
 

@@ -49,7 +49,7 @@ static void test_addresses(void **state)
 		{ "10.1.2.3/31", { "host bits", "10.1.2.2/31" } },
 		{ "0.0.0.0", { "0.0.0.0/8" } },
 		{ "0.1.0.0/16", { "0.0.0.0/8" } },
-		{ "127.0.0.1", { "loopback", "local-port", "remove it" } },
+		{ "127.0.0.1", { "loopback", "local-port", "leave it out" } },
 		{ "127.255.0.0/16", { "loopback" } },
 		{ "224.0.0.1", { "multicast" } },
 		{ "239.255.0.0/16", { "multicast" } },

@@ -94,7 +94,10 @@ static void mistakes_are_usage(void **state)
 		  "'\\x1b[2J' is no session's id; 'claude-sandbox sessions' lists them" },
 		{ "claude-sandbox allow-ip open",
 		  "'allow-ip' has no 'open'; it has: list, add, remove, edit" },
-		{ "claude-sandbox allow-ip add", "'allow-ip add' needs ADDRESS" },
+		{ "claude-sandbox allow-ip add",
+		  "'allow-ip add' needs ADDRESS; usage: claude-sandbox allow-ip [--json] [list] | add "
+		  "[--session ID [--for TIME]] ADDRESS [COMMENT...] | remove [--session ID] ADDRESS | edit" },
+		{ "claude-sandbox allow-ip remove 10.1.2.3 x y", "'allow-ip remove' takes no 'x y'" },
 		{ "claude-sandbox allow-ip list 10.1.2.3", "'allow-ip list' takes no '10.1.2.3'" },
 		{ "claude-sandbox allow-ip remove 10.1.2.3 x", "'allow-ip remove' takes no 'x'" },
 		{ "claude-sandbox allow-ip remove 10.1.2.3 --for 1h", "'allow-ip remove' takes no '1h'" },

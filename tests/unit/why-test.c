@@ -188,6 +188,24 @@ static void networks_are_whole(void **state)
 		assert_int_equal(why_network(none[i], &network), -EINVAL);
 }
 
+static void the_internet_is_told_from_the_rest(void **state)
+{
+	static const char *const internal[] = { "10.1.2.3/32", "172.31.0.0/16", "192.168.1.0/24",
+						"100.64.0.0/16" },
+				 *const public[] = { "8.8.8.8/32", "172.32.0.0/16", "192.169.0.0/16",
+						     "1.1.1.0/24" };
+	WhyNetwork network;
+
+	for (size_t i = 0; i < ELEMENTSOF(internal); i++) {
+		assert_int_equal(why_network(internal[i], &network), 0);
+		assert_true(why_is_internal(network));
+	}
+	for (size_t i = 0; i < ELEMENTSOF(public); i++) {
+		assert_int_equal(why_network(public[i], &network), 0);
+		assert_false(why_is_internal(network));
+	}
+}
+
 static void nothing_there_is_said(void **state)
 {
 	assert_null(why_nothing(&exposure, why_entry(&exposure, "/home/ann/src"), "/home/ann/src"));
@@ -231,9 +249,13 @@ static void addresses_are_told_from_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_are_the_agents),      cmocka_unit_test(the_last_entry_decides),
-		cmocka_unit_test(the_longest_route_decides), cmocka_unit_test(networks_are_whole),
-		cmocka_unit_test(nothing_there_is_said),     cmocka_unit_test(addresses_are_told_from_paths),
+		cmocka_unit_test(links_are_the_agents),
+		cmocka_unit_test(the_last_entry_decides),
+		cmocka_unit_test(the_longest_route_decides),
+		cmocka_unit_test(networks_are_whole),
+		cmocka_unit_test(the_internet_is_told_from_the_rest),
+		cmocka_unit_test(nothing_there_is_said),
+		cmocka_unit_test(addresses_are_told_from_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
