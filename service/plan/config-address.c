@@ -104,7 +104,8 @@ int config_parse_address(const char *text, uint32_t *ret_address, unsigned *ret_
 		uint32_t mask = mask_of(MIN_OF(length, refused[i].length));
 
 		if ((address & mask) == (refused[i].address & mask))
-			return refuse(ret_problem, -EINVAL, "'%s' %s; leave it out", shown, refused[i].reason);
+			return refuse(ret_problem, -EINVAL, "'%s' %s; leave it out", shown,
+				      refused[i].reason);
 	}
 
 	*ret_address = address;
