@@ -168,14 +168,18 @@ static int decide(const char *action, PolkitAnswer answer, const char *error, ch
 		if (absent_default(action))
 			return 0;
 		return refuse(ret_reason, -EACCES,
-			      "polkit is not on this machine, so only root may do this (%s).", action);
+			      "polkit is not on this machine, so only root may do this (%s); install "
+			      "polkitd, or call as root.",
+			      action);
 	case POLKIT_SILENT:
 		return refuse(ret_reason, -EACCES, "polkit does not answer, so this is refused (%s).",
 			      action);
 	case POLKIT_BROKEN:
 		break;
 	}
-	return error ? refuse(ret_reason, -EACCES, "polkit could not be asked, so this is refused (%s): %s",
+	return error ? refuse(ret_reason, -EACCES,
+			      "polkit could not be asked, so this is refused (%s): %s; put polkit right, or "
+			      "call as root.",
 			      action, error)
 		     : refuse(ret_reason, -EACCES, "polkit's answer cannot be read, so this is refused (%s).",
 			      action);

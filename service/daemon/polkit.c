@@ -14,6 +14,8 @@ bool polkit_error_is_absence(const char *name)
 		"org.freedesktop.DBus.Error.ServiceUnknown",
 		"org.freedesktop.DBus.Error.NameHasNoOwner",
 		"org.freedesktop.DBus.Error.Spawn.ServiceNotFound",
+		/* its file is there, its program is not */
+		"org.freedesktop.DBus.Error.Spawn.ExecFailed",
 		"org.freedesktop.systemd1.NoSuchUnit",
 		"org.freedesktop.systemd1.Masked",
 	};

@@ -227,6 +227,18 @@ def without_polkit(lab):
     lab.shell("true", ROOT, env=lab.environment(ROOT, CLAUDE_SANDBOX_ALLOW_WRITE=PLACE)).ok()
 
 
+@test(60, needs="bus")
+def polkit_without_its_program(lab):
+    """The bus could start it, were its program there: as where there is none."""
+    lab.hide("/usr/lib/polkit-1/polkitd")
+    end_polkit(lab)
+    with Held(lab) as held:
+        result = lab.run(WRITES, env=wide(lab)).refused(125, PLACE, "polkit is not on this machine", "; install polkitd")
+        holds(b". Or unset" in result.err, repr(result))
+        equal(error_of("ListAllSessions", user=BOB)[0], REFUSED)
+        equal(held.process.poll(), None)
+
+
 def reload(lab):
     lab.bus.process.send_signal(signal.SIGHUP)
     lab.run(["/usr/bin/busctl", "--system", "call", "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus",

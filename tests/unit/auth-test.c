@@ -80,6 +80,7 @@ static void absence_is_not_silence(void **state)
 {
 	assert_true(polkit_error_is_absence(SD_BUS_ERROR_SERVICE_UNKNOWN));
 	assert_true(polkit_error_is_absence(SD_BUS_ERROR_NAME_HAS_NO_OWNER));
+	assert_true(polkit_error_is_absence("org.freedesktop.DBus.Error.Spawn.ExecFailed"));
 	assert_false(polkit_error_is_absence(SD_BUS_ERROR_NO_REPLY));
 	assert_false(polkit_error_is_absence(SD_BUS_ERROR_TIMEOUT));
 	assert_false(polkit_error_is_absence(SD_BUS_ERROR_ACCESS_DENIED));
