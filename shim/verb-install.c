@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "dbus/names.h"
+#include "shim/ahead.h"
 #include "shim/install.h"
 #include "shim/text.h"
 #include "shim/verbs.h"
@@ -68,22 +69,6 @@ static bool is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH));
 }
 
-/* Our own entry, or a copy of it, is nobody's agent. */
-static bool is_entry(const char *path)
-{
-	_cleanup_fclose_ FILE *one = fopen(path, "re"), *other = fopen(CS_ENTRY_PATH, "re");
-	struct stat st, entry;
-	int c;
-
-	if (!one || !other || fstat(fileno(one), &st) < 0 || fstat(fileno(other), &entry) < 0 ||
-	    st.st_size != entry.st_size)
-		return false;
-	while ((c = getc_unlocked(one)) != EOF)
-		if (c != getc_unlocked(other))
-			return false;
-	return true;
-}
-
 static int list_add(List *list, const InstallAgent *agent, const char *from, char *path, char *version)
 {
 	const ListRow row = { agent->name, from, version, path };
@@ -131,7 +116,7 @@ static int list_person(List *list, const InstallAgent *agent, const char *home)
 		return -ENOMEM;
 	}
 	target = is_program(path) ? realpath(path, NULL) : NULL;
-	if (!target || is_entry(target))
+	if (!target || ahead_is_entry(target))
 		return 0;
 	name = strrchr(target, '/') + 1;
 	if (name[0] >= '0' && name[0] <= '9' && install_version_is_valid(name) && !(version = strdup(name)))
@@ -167,7 +152,10 @@ static int run_list(const SandboxCall *call, const SandboxContext *context)
 		r = call->json ? print_json(context->out, &table, &context->style)
 			       : print_table(context->out, &table, &context->style, "no agent is installed");
 	}
-	return r == -ENOMEM ? complain(context, NULL, CS_EXIT_REFUSED) : 0;
+	if (r == -ENOMEM)
+		return complain(context, NULL, CS_EXIT_REFUSED);
+	ahead_warn(context);
+	return 0;
 }
 
 static int show_removed(const SandboxCall *call, const SandboxContext *context, const char *version, int used)

@@ -5,12 +5,16 @@
 
 #include "dbus/client.h"
 #include "dbus/names.h"
+#include "shim/ahead.h"
 #include "shim/handoff.h"
 #include "shim/text.h"
 #include "shim/verb.h"
 
 int verb_shell(const SandboxCall *call, const SandboxContext *context)
 {
+	/* A script has nobody who reads it each time. */
+	if (context->interactive)
+		ahead_warn(context);
 	handoff_complain(context->handoff("shell", call->arguments, context->environment));
 	return CS_EXIT_REFUSED;
 }
@@ -209,6 +213,7 @@ int verb_version(const SandboxCall *call, const SandboxContext *context)
 		if (shown)
 			fprintf(context->out, "service %s\n", shown);
 	}
+	ahead_warn(context);
 	if (r < 0) {
 		(void)verb_complain(context, r, &error);
 		return CS_EXIT_FOUND;

@@ -145,11 +145,8 @@ static int refuse_missing(PlanBuild *build, const char *own, const char *what)
 				   "%s is not installed: %s %s; run 'sudo claude-sandbox install %s', or put "
 				   "the agent's own program there",
 				   name, own, what, name)
-		    : build_refuse(
-			      build, CS_ERROR_AGENT_MISSING,
-			      "%s is not installed; run 'sudo claude-sandbox install %s', or its maker's "
-			      "installer, which puts it at %s",
-			      name, name, own);
+		    : build_refuse(build, CS_ERROR_AGENT_MISSING,
+				   "%s is not installed; run 'sudo claude-sandbox install %s'", name, name);
 }
 
 /* The one that root installed for everybody. Return: 1 and the agent's node, 0, -ENOMEM. */

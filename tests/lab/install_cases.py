@@ -276,6 +276,32 @@ def codex_and_pi(lab):
 
 
 @test(60, needs="bus")
+def another_ahead_on_path(lab):
+    """What stands before the entry on PATH runs without a jail: the commands that people look with say so."""
+    clear(lab)
+    own = f"{ALICE.home}/.local/bin/claude"
+    machine.write(own, "#!/bin/bash\n", 0o755, ALICE)
+    usual = lab.environment(ALICE)
+    ahead = {**usual, "PATH": f"{ALICE.home}/.local/bin:" + usual["PATH"]}
+    for words in (["install", "--list"], ["version"], ["install", "--list", "--json"]):
+        equal(lab.run([SANDBOX, *words], ALICE, env=usual).ok().err, b"")
+        result = lab.run([SANDBOX, *words], ALICE, env=ahead)
+        equal(result.status, 0, repr(result))
+        lines = result.err.decode().splitlines()
+        holds(len(lines) == 1 and f"'claude' starts {own}, without a jail" in lines[0] and "/usr/local/bin first" in lines[0],
+              repr(result))
+    equal(lab.run([SANDBOX, "shell", "-c", "true"], ALICE, env=ahead).ok().err, b"", "a script's shell")
+    with lab.terminal([SANDBOX, "shell", "-c", f"{SANDBOX} version; echo $((40+2))"], ALICE, env=ahead) as terminal:
+        terminal.expect("without a jail", 20)
+        holds(b"without a jail" not in terminal.expect("42", 20), "inside a session it is the agent's own")
+        equal(terminal.wait(), 0)
+    os.unlink(own)
+    os.symlink("/usr/local/bin/claude", own)
+    equal(lab.run([SANDBOX, "version"], ALICE, env=ahead).ok().err, b"", "a link to the entry")
+    os.unlink(own)
+
+
+@test(60, needs="bus")
 def who_and_what(lab):
     """Not by users, not from a session, not by any npm, not what is no version."""
     clear(lab)

@@ -83,7 +83,7 @@ static void not_our_entry(void **state)
 		{ plain, "is no program that can be executed" },
 		{ directory, "is no program that can be executed" },
 		{ fifo, "is no program that can be executed" },
-		{ nothing, "pi is not installed; run 'sudo claude-sandbox install pi', or its maker's" },
+		{ nothing, "pi is not installed; run 'sudo claude-sandbox install pi'" },
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A program that has an agent's name and stands before the entry on PATH: typing the name starts that one,
+ * without a jail and without a word. Debian's ~/.profile puts ~/.local/bin first from the login on that finds
+ * it.
+ */
+
+#include "shim/sandbox.h"
+
+/* Is this file the entry, or a copy of it? */
+bool ahead_is_entry(const char *path);
+
+/*
+ * The program that the shell starts for name, by the PATH that is given (NULL: none), unless it is the entry
+ * (*ret is NULL then, as where there is none). Return: 0, -ENOMEM.
+ */
+int ahead_find(const char *path, const char *name, char **ret);
+
+/* One line on context->err for each agent that starts without a jail; nothing inside a session or for a -H.
+ */
+void ahead_warn(const SandboxContext *context);
