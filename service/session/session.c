@@ -70,12 +70,14 @@ void session_say(Session *session)
 	ledger_stop(session->ledger);
 	if (ledger_total(session->ledger) > 0)
 		link_server_denied(session->link);
-	network_done(&session->network);
 	preparation_release(&session->preparation);
 	if (session->planned)
 		covers_clear(&session->plan, session->request.uid);
 	session_deadline(session, SAYING_USEC);
-	/* The person need not wait until pasta, which was killed before, has put its memory away. */
+	/*
+	 * The person need not wait until pasta, which was killed before, has put its memory away, nor until the
+	 * kernel has taken the ledger's device down.
+	 */
 	if (!session->problem) {
 		/* Init is gone without a word: it was killed, and with it everything else. */
 		if (!session->status_known)
@@ -89,6 +91,7 @@ void session_say(Session *session)
 		session_say_state(session);
 		lifeline_exited(session->lifeline, session->status);
 	}
+	network_done(&session->network);
 	session->state = state_watch_free(session->state);
 	session->wire = wire_free(session->wire);
 	session->ports = ports_free(session->ports);
