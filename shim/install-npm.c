@@ -452,7 +452,8 @@ int install_npm_run(const InstallNpm *npm, const char *project, const char *home
 		return refuse(
 			reterr, -EREMOTEIO,
 			"the registry cannot be reached; if the way there is a proxy, set https_proxy or "
-			"NODE_EXTRA_CA_CERTS. npm failed (%d): %s",
+			"NODE_EXTRA_CA_CERTS, which sudo leaves out: sudo env https_proxy=... claude-sandbox "
+			"install ... npm failed (%d): %s",
 			status, line);
 	return refuse(reterr, -EREMOTEIO, "npm failed (%d): %s", status, line ? line : "not enough memory");
 }

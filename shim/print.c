@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <time.h>
 #include <sys/ioctl.h>
 
 #include "shim/text.h"
@@ -269,6 +270,17 @@ char *print_duration(uint64_t usec)
 	else
 		n = asprintf(&text, "%" PRIu64 "d %02" PRIu64 "h", days, hours % 24);
 	return n < 0 ? NULL : text;
+}
+
+char *print_time(uint64_t usec)
+{
+	time_t seconds = (time_t)(usec / USEC_PER_SEC);
+	char text[sizeof("-2147483648-01-01T00:00:00Z")];
+	struct tm utc;
+
+	if (!gmtime_r(&seconds, &utc) || strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+		return strdup("?");
+	return strdup(text);
 }
 
 void print_complaint(FILE *stream, const char *sentence)

@@ -79,6 +79,12 @@ int print_result(FILE *stream);
  * memory. */
 char *print_duration(uint64_t usec);
 
+/*
+ * A time for people, since 1970, as the service writes it too: "2026-01-31T09:00:00Z". Return: a string to be
+ * freed, "?" for no time of a calendar, or NULL without memory.
+ */
+char *print_time(uint64_t usec);
+
 /* "claude-sandbox: SENTENCE" on one line, escaped, line breaks shown as spaces. sentence may be NULL: no
  * memory. */
 void print_complaint(FILE *stream, const char *sentence);

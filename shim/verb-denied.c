@@ -2,10 +2,9 @@
 
 /* denied: what a session's agent tried to reach and may not, once or as it comes. */
 
-#include <time.h>
-
 #include "dbus/client-events.h"
 #include "dbus/wire.h"
+#include "service/link/pack.h"
 #include "shim/verb.h"
 #include "shim/verbs.h"
 
@@ -19,28 +18,15 @@ static const PrintColumn columns[] = {
 /* Of a row of ListDenied. */
 enum { TIME, PROTOCOL, ADDRESS, PORT, PROGRAM, REASON, COUNT, CELLS };
 
-#define CLOCK_TEXT_MAX 32u
-
-/* To the second, as the caller's clock has it. */
-static void clock_text(const char *usec, char buffer[static CLOCK_TEXT_MAX])
-{
-	time_t seconds = (time_t)(strtoull(usec, NULL, 10) / USEC_PER_SEC);
-	struct tm local;
-
-	if (!localtime_r(&seconds, &local) ||
-	    strftime(buffer, CLOCK_TEXT_MAX, "%Y-%m-%d %H:%M:%S", &local) == 0)
-		(void)snprintf(buffer, CLOCK_TEXT_MAX, "?");
-}
-
 typedef struct Shown {
 	const char **cells;
-	char (*clocks)[CLOCK_TEXT_MAX];
+	char **clocks; /* one for each row, NULL at the end */
 } Shown;
 
 static void shown_done(Shown *shown)
 {
 	free(shown->cells);
-	free(shown->clocks);
+	strings_freep(&shown->clocks);
 }
 
 /* Borrows the cells of table. */
@@ -56,7 +42,9 @@ static int arrange(const ClientTable *table, Shown *shown)
 		/* Several destinations have none. */
 		bool sum = !*from[ADDRESS];
 
-		clock_text(from[TIME], shown->clocks[i]);
+		shown->clocks[i] = print_time(strtoull(from[TIME], NULL, 10));
+		if (!shown->clocks[i])
+			return -ENOMEM;
 		*to++ = shown->clocks[i];
 		*to++ = from[TIME];
 		*to++ = from[PROTOCOL];

@@ -3,7 +3,6 @@
 /* log: what happened, and with -f what happens. */
 
 #include <inttypes.h>
-#include <time.h>
 
 #include "dbus/client-events.h"
 #include "shim/text.h"
@@ -62,18 +61,6 @@ static void rows_done(Rows *rows)
 	free(rows->cells);
 }
 
-/* As the person's clock says it. */
-static char *make_time(uint64_t usec)
-{
-	time_t seconds = (time_t)(usec / USEC_PER_SEC);
-	char text[sizeof("2026-01-01 00:00:00")];
-	struct tm tm;
-
-	if (!localtime_r(&seconds, &tm) || strftime(text, sizeof(text), "%F %T", &tm) == 0)
-		return strdup("?");
-	return strdup(text);
-}
-
 /* All but the user, who has a column. */
 static char *make_details(const ClientEvent *event)
 {
@@ -99,7 +86,7 @@ static int make_row(const ClientEvent *event, Texts *texts, const char **cells)
 		texts->usec = NULL;
 	if (asprintf(&texts->uid, "%" PRIu32, event->uid) < 0)
 		texts->uid = NULL;
-	texts->time = make_time(event->usec);
+	texts->time = print_time(event->usec);
 	texts->details = make_details(event);
 	if (!texts->usec || !texts->uid || !texts->time || !texts->details)
 		return -ENOMEM;

@@ -75,7 +75,7 @@ def the_log_is_followed(lab):
             lab.run([SANDBOX, "stop", held.id]).ok()
             read(f"exit      {held.id}")
             mine = [line for line in lines if held.id in line]
-            equal([line.split()[2] for line in mine], ["launch", "posture", "adopted", "stop", "exit"], mine)
+            equal([line.split()[1] for line in mine], ["launch", "posture", "adopted", "stop", "exit"], mine)
     finally:
         os.kill(follower.pid, signal.SIGINT)
         follower.communicate()

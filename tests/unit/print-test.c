@@ -297,9 +297,29 @@ static void a_full_disk_is_an_error(void **state)
 	assert_int_equal(print_table(full, &table, &style, ""), -ENOSPC);
 }
 
+/* The same whatever zone the caller is in. */
+static void times_name_their_zone(void **state)
+{
+	static const struct {
+		uint64_t usec;
+		const char *text;
+	} cases[] = {
+		{ 0, "1970-01-01T00:00:00Z" },
+		{ UINT64_C(1700000000999999), "2023-11-14T22:13:20Z" },
+	};
+
+	assert_int_equal(setenv("TZ", "America/New_York", 1), 0);
+	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+		_cleanup_free_ char *text = print_time(cases[i].usec);
+
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_name_their_zone),
 		cmocka_unit_test(ordinary_text_stays),
 		cmocka_unit_test(hostile_text_is_shown_not_sent),
 		cmocka_unit_test(what_is_not_utf8_is_escaped),
