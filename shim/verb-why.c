@@ -277,14 +277,39 @@ static int why_of_network(const SandboxCall *call, const SandboxContext *context
 	return explain_network(call, context, bus, id, network, answer);
 }
 
+/* "http://10.0.0.1/", "10.0.0.1:80" as logs have it: no path that a person means. Return: an exit status or
+ * 0. */
+static int refuse_near_address(const SandboxCall *call, const SandboxContext *context)
+{
+	const char *colon = strrchr(call->argument, ':');
+	_cleanup_free_ char *address = NULL;
+	uint32_t ipv4;
+
+	if (strstr(call->argument, "://"))
+		return verb_refuse(context, CS_EXIT_USAGE,
+				   "'%s' is a URL; give the address of its host alone", call->argument);
+	if (!colon || colon[1] == '\0' || colon[1 + strspn(colon + 1, "0123456789")] != '\0')
+		return 0;
+	address = strndup(call->argument, (size_t)(colon - call->argument));
+	if (!address)
+		return verb_complain_memory(context);
+	if (why_address(address, &ipv4) == WHY_NO_ADDRESS)
+		return 0;
+	return verb_refuse(context, CS_EXIT_USAGE,
+			   "'%s' has a port, and routes know none; leave it out: claude-sandbox why %s",
+			   call->argument, address);
+}
+
 int verb_why(const SandboxCall *call, const SandboxContext *context)
 {
 	WhyNetwork network = { 0, 32 };
 	WhyFamily family = why_address(call->argument, &network.address);
+	int r;
 
 	if (family != WHY_NO_ADDRESS)
 		return why_of_network(call, context, family == WHY_IPV6, network);
 	if (why_network(call->argument, &network) == 0)
 		return why_of_network(call, context, false, network);
-	return why_path(call, context);
+	r = refuse_near_address(call, context);
+	return r != 0 ? r : why_path(call, context);
 }

@@ -301,6 +301,11 @@ static void why_explains(void **state)
 	       "claude-sandbox: 'github.com' is no address and nothing here; names of hosts are not "
 	       "resolved: give "
 	       "the address, or ./github.com for a path\n");
+	expect(NULL, "claude-sandbox why http://10.0.0.1/", CS_EXIT_USAGE, "",
+	       "claude-sandbox: 'http://10.0.0.1/' is a URL; give the address of its host alone\n");
+	expect(NULL, "claude-sandbox why 10.0.0.1:80", CS_EXIT_USAGE, "",
+	       "claude-sandbox: '10.0.0.1:80' has a port, and routes know none; leave it out: "
+	       "claude-sandbox why 10.0.0.1\n");
 	run_directory = NULL;
 	expect(NULL, "claude-sandbox why ./x", CS_EXIT_USAGE, "",
 	       "claude-sandbox: './x' is below a current directory that has gone; give an absolute path\n");
