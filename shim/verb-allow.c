@@ -92,15 +92,21 @@ static int tell(const SandboxCall *call, const SandboxContext *context, const ch
 	return n > 0 ? CS_EXIT_FOUND : 0;
 }
 
-/* A public one is refused only where this machine is connected to its network. */
-static void note_public(const SandboxCall *call, const SandboxContext *context)
+/* What whoever opened it may not have meant. */
+static void add_note(const SandboxCall *call, const SandboxContext *context)
 {
+	static const WhyNetwork metadata = { 0xa9fea9feu, 32 }; /* 169.254.169.254 */
 	WhyNetwork network = { 0, 32 };
 
 	if (call->json || (why_address(call->second, &network.address) != WHY_IPV4 &&
 			   why_network(call->second, &network) < 0))
 		return;
-	if (!why_is_internal(network))
+	if (why_overlap(network, metadata))
+		fprintf(context->out,
+			"at 169.254.169.254 clouds give credentials of this machine to whoever asks: agents "
+			"reach it now\n");
+	/* A public one is refused only where this machine is connected to its network. */
+	else if (!why_is_internal(network))
 		fprintf(context->out,
 			"%s is of the internet, which sessions reach anyway; it needs this only where this "
 			"machine is connected to its network\n",
@@ -130,7 +136,7 @@ static int add_to_one(const SandboxCall *call, const SandboxContext *context)
 	if (r < 0)
 		return verb_complain(context, r, &error);
 	r = tell(call, context, "opened", id, NULL);
-	note_public(call, context);
+	add_note(call, context);
 	return r;
 }
 
@@ -186,7 +192,7 @@ static int add(const SandboxCall *call, const SandboxContext *context)
 	if (r < 0)
 		return verb_complain(context, r, &error);
 	r = tell(call, context, "added", NULL, unconfirmed);
-	note_public(call, context);
+	add_note(call, context);
 	return r;
 }
 

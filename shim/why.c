@@ -239,14 +239,16 @@ size_t why_others(const ClientTable *routes, WhyNetwork network, const char *ver
 	return n;
 }
 
+bool why_overlap(WhyNetwork a, WhyNetwork b)
+{
+	return ((a.address ^ b.address) & mask_of(a.length < b.length ? a.length : b.length)) == 0;
+}
+
 static bool overlaps_any(WhyNetwork network, const WhyNetwork *others, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		unsigned length = network.length < others[i].length ? network.length : others[i].length;
-
-		if (((network.address ^ others[i].address) & mask_of(length)) == 0)
+	for (size_t i = 0; i < n; i++)
+		if (why_overlap(network, others[i]))
 			return true;
-	}
 	return false;
 }
 

@@ -47,6 +47,8 @@ ssize_t why_route(const ClientTable *routes, WhyNetwork network);
 size_t why_others(const ClientTable *routes, WhyNetwork network, const char *verdict);
 /* Could it be an allow-ip? */
 bool why_may_be_allowed(WhyNetwork network);
+/* Have the two anything in common? */
+bool why_overlap(WhyNetwork a, WhyNetwork b);
 /* Is some of it of no public range, so that a jail refuses it everywhere? */
 bool why_is_internal(WhyNetwork network);
 /* "A.B.C.D/LEN", or "default" for all, as routes are listed; host bits are left out. Return: 0 or -EINVAL. */

@@ -341,6 +341,8 @@ def by_the_command(lab):
     said = command("add", "8.8.8.8").ok().out
     holds(said.startswith(b"added 8.8.8.8\n8.8.8.8 is of the internet"), repr(said))
     command("remove", "8.8.8.8").ok()
+    holds(b"credentials of this machine" in command("add", "169.254.169.254").ok().out, "metadata")
+    command("remove", "169.254.169.254").ok()
     result = command("add", "127.0.0.1")
     holds(result.status == 125 and b"loopback" in result.err and b"leave it out" in result.err, repr(result))
     command("add", "10.20.30.40/16").refused(125, "write 10.20.0.0/16")
