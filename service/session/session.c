@@ -75,8 +75,8 @@ void session_say(Session *session)
 		covers_clear(&session->plan, session->request.uid);
 	session_deadline(session, SAYING_USEC);
 	/*
-	 * The person need not wait until pasta, which was killed before, has put its memory away, nor until the
-	 * kernel has taken the ledger's device down.
+	 * The person need not wait until pasta, which was killed before, has put its memory away, nor until
+	 * the kernel has taken the ledger's device down.
 	 */
 	if (!session->problem) {
 		/* Init is gone without a word: it was killed, and with it everything else. */
