@@ -17,7 +17,7 @@ static const struct {
 	  "name; put " CS_BIN_DIR " first." },
 	{ CS_ERROR_AGENT_MISSING, "The agent is not installed; 'claude-sandbox install' fetches it." },
 	{ CS_ERROR_JAIL_UNAVAILABLE,
-	  "The jail cannot be built on this machine; 'claude-sandbox doctor' says why." },
+	  "The jail cannot be built on this machine; the log of the service says why." },
 	{ CS_ERROR_ROUTES_DIFFER, "The jail's network does not hold what was meant; nothing was started." },
 	{ CS_ERROR_LIMITS_EXCEEDED, "A limit of the service is reached; end a session or try again later." },
 	{ CS_ERROR_NO_SUCH_SESSION, "There is no such session; 'claude-sandbox sessions' lists them." },

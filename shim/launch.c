@@ -58,7 +58,7 @@ typedef struct Launch {
 
 #define LOST                                                                             \
 	"the session ended without saying how the agent did; the agent is gone with it " \
-	"('claude-sandbox doctor' may name the cause)"
+	"('claude-sandbox log' may name the cause)"
 /* One word of bits holds who was sent by somebody, and above them who was made by a key. */
 #define KEY_BITS 32
 #define SIGNAL_BIT(number, key) (1ULL << ((number) + ((key) ? KEY_BITS : 0)))

@@ -252,8 +252,7 @@ static int make_request(Making *making, char **ret_problem)
 static void on_started_too_late(Launch *launch)
 {
 	launch->refusal = CS_ERROR_JAIL_UNAVAILABLE;
-	launch->sentence =
-		"The session has not started within 60 seconds; 'claude-sandbox doctor' may say why.";
+	launch->sentence = "The session has not started within 60 seconds; 'claude-sandbox log' may say why.";
 	keeper_kill(launch->session->keeper);
 	launch_refuse(launch, launch->refusal, launch->sentence);
 }
