@@ -9,6 +9,7 @@ import signal
 import subprocess
 
 import machine
+from bus_cases import Held
 from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, ROOT
 
@@ -95,8 +96,14 @@ def from_nothing_and_back(lab):
         equal(terminal.wait(), 5)
 
     lab.restore()
+    with Held(lab) as held:
+        result = run(lab, "--uninstall")
+        holds(result.status == 1 and held.id.encode() in result.err and b"claude-sandbox stop" in result.err, repr(result))
+        lab.run([SANDBOX, "stop", held.id], ROOT).ok()
+        wait_for(lambda: held.process.poll() is not None, "the session ends")
     result = run(lab, "--uninstall")
     equal(result.status, 0, repr(result))
+    holds(b".local/state/claude-sandbox" in result.out and b"packages" in result.out, repr(result))
     for path in INSTALLED:
         holds(not os.path.lexists(path), f"{path} is still there")
     os.kill(bus_pid(), signal.SIGTERM)
