@@ -370,14 +370,14 @@ static void on_stop_answer(void *userdata, int result, const char *problem)
 		keeper_kill(keeper);
 }
 
-void keeper_stop(Keeper *keeper, uint64_t grace_usec)
+void keeper_stop(Keeper *keeper, uint64_t grace_usec, const char *why)
 {
 	kill_after(keeper, grace_usec + LATE_USEC);
 	if (keeper->told)
 		return;
 	keeper->told = true;
 	/* Without a link, it is about to have none any more or not to have one yet: the time decides. */
-	if (keeper->link && link_client_stop(keeper->link, grace_usec, on_stop_answer, keeper) < 0)
+	if (keeper->link && link_client_stop(keeper->link, grace_usec, why, on_stop_answer, keeper) < 0)
 		keeper_kill(keeper);
 }
 

@@ -57,8 +57,8 @@ int keeper_attach(Keeper *keeper, int fd);
 void keeper_connected(Keeper *keeper);
 bool keeper_is_connected(const Keeper *keeper);
 /* Hang up, and kill after the grace time. A session that does not answer, or was told before, is killed on
- * time. */
-void keeper_stop(Keeper *keeper, uint64_t grace_usec);
+ * time. why: what its person is told, or NULL. */
+void keeper_stop(Keeper *keeper, uint64_t grace_usec, const char *why);
 void keeper_kill(Keeper *keeper);
 /* As link_client_get_table(); -ENOTCONN without a link. function is called before the session is freed. */
 int keeper_get_table(Keeper *keeper, LinkTable table, uint32_t max_rows, LinkTableFunction function,

@@ -417,7 +417,7 @@ void launch_client_gone(Manager *manager, Client *client)
 		 * it. */
 		if (l->session && l->session->keeper) {
 			l->lifeline_fd = close_fd(l->lifeline_fd);
-			keeper_stop(l->session->keeper, KEEPER_GRACE_USEC);
+			keeper_stop(l->session->keeper, KEEPER_GRACE_USEC, NULL);
 		}
 		launch_free(l);
 	}

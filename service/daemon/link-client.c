@@ -377,9 +377,11 @@ static int ask(LinkClient *link, LinkMessage *m, LinkDoneFunction function, void
 	return question_sent(question, link_send(link, m));
 }
 
-int link_client_stop(LinkClient *link, uint64_t grace_usec, LinkDoneFunction function, void *userdata)
+int link_client_stop(LinkClient *link, uint64_t grace_usec, const char *why, LinkDoneFunction function,
+		     void *userdata)
 {
-	return ask(link, &(LinkMessage){ .kind = LINK_STOP, .usec = grace_usec }, function, userdata);
+	return ask(link, &(LinkMessage){ .kind = LINK_STOP, .usec = grace_usec, .text = (char *)why },
+		   function, userdata);
 }
 
 int link_client_allow(LinkClient *link, const char *address, const char *comment, uint64_t usec,

@@ -60,8 +60,9 @@ int link_client_get_table(LinkClient *link, LinkTable table, uint32_t max_rows, 
 			  void *userdata);
 /* problem: the session's own words about a result below 0, or NULL. */
 typedef void (*LinkDoneFunction)(void *userdata, int result, const char *problem);
-/* Ask it to end. As above. */
-int link_client_stop(LinkClient *link, uint64_t grace_usec, LinkDoneFunction function, void *userdata);
+/* Ask it to end. why: what its person is told, or NULL. As above. */
+int link_client_stop(LinkClient *link, uint64_t grace_usec, const char *why, LinkDoneFunction function,
+		     void *userdata);
 
 /*
  * Ask it to open an address for usec from now on (0: until it ends), or to close it again. comment: why,

@@ -70,6 +70,7 @@ static void stop_refuse_unknown(Stop *stop)
 static void stop_go(Stop *stop)
 {
 	Session *session = registry_find(stop->manager->registry, stop->id);
+	_cleanup_free_ char *why = NULL;
 
 	if (stop->blind) {
 		stop_refuse_unknown(stop);
@@ -82,7 +83,12 @@ static void stop_go(Stop *stop)
 		return;
 	}
 	audit_stop(stop->manager->audit, session, stop->client->uid);
-	keeper_stop(session->keeper, stop->grace_usec);
+	/* Whose it is knows what they did. */
+	if (stop->client->uid == 0 && session->uid != 0)
+		(void)refuse(&why, 0, "the session was stopped by root");
+	else if (stop->client->uid != session->uid)
+		(void)refuse(&why, 0, "the session was stopped by the user with uid %u", stop->client->uid);
+	keeper_stop(session->keeper, stop->grace_usec, why);
 }
 
 static void on_stop_decided(void *userdata, int result, const char *reason)

@@ -124,6 +124,7 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 	case LINK_STOP:
 		pack_u32(&w, m->serial);
 		pack_u64(&w, m->usec);
+		encode_text(&w, m->text);
 		break;
 	case LINK_TABLE_GET:
 		if (m->table >= LINK_TABLE_MAX || m->first > LINK_ROWS_MAX)
@@ -261,6 +262,7 @@ int link_decode(const void *data, size_t size, LinkMessage *ret)
 	case LINK_STOP:
 		m.serial = unpack_u32(&r);
 		m.usec = unpack_u64(&r);
+		m.text = unpack_string(&r, LINK_TEXT_MAX);
 		break;
 	case LINK_TABLE_GET:
 		m.serial = unpack_u32(&r);

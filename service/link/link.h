@@ -38,7 +38,8 @@ typedef enum LinkKind {
 	LINK_FAILED,  /* session, once, instead of STARTED: error (a CS_ERROR_ name), text (cause and fix) */
 	LINK_EXITED,  /* session, once: exit_status as wait(2) encodes it; text: why the session ended the
 			 agent, or what is to be said of its end, or nothing; denied */
-	LINK_STOP,    /* service: serial, usec of grace; hang up, then kill */
+	LINK_STOP,    /* service: serial, usec of grace; hang up, then kill; text: what the person is told, or
+			 nothing */
 	LINK_TABLE_GET, /* service: serial, table, first row wanted */
 	LINK_TABLE,     /* session: serial, table, first, total, rows */
 	LINK_DONE,      /* session: serial, result 0 or a negative errno, text: cause and fix, or nothing */

@@ -230,7 +230,7 @@ static int link_handle(LinkServer *server, const LinkMessage *m)
 	case LINK_REVOKE:
 		return link_answer_reach(server, m);
 	case LINK_STOP:
-		server->calls.stop(server->userdata, m->usec);
+		server->calls.stop(server->userdata, m->usec, m->text ?: "");
 		return link_answer(server, &(LinkMessage){ .kind = LINK_DONE, .serial = m->serial });
 	case LINK_TABLE_GET:
 		return link_answer_table(server, m);

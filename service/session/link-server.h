@@ -17,8 +17,9 @@
 typedef struct LinkServer LinkServer;
 
 typedef struct LinkServerCalls {
-	/* The service wants the end: hang up, kill after grace_usec. */
-	void (*stop)(void *userdata, uint64_t grace_usec);
+	/* The service wants the end: hang up, kill after grace_usec. why: what the person is told; "" is
+	 * nothing. */
+	void (*stop)(void *userdata, uint64_t grace_usec, const char *why);
 	/* All rows of table, to be freed by the link server. Return: 0 or a negative errno, which is the
 	 * answer. */
 	int (*table)(void *userdata, LinkTable table, LinkRow **ret_rows, uint32_t *ret_n);

@@ -142,7 +142,8 @@ void session_end_because(Session *session, const char *why)
 {
 	if (session->phase != PHASE_RUNNING)
 		return;
-	session->why = strdup(why);
+	if (!session->why)
+		session->why = strdup(why);
 	session_end(session);
 }
 
@@ -259,9 +260,16 @@ static void on_init_failed(Session *session, InitStage stage, int error)
 	bool missing = stage == INIT_STAGE_EXECUTE && error == ENOENT;
 	_cleanup_free_ char *problem = NULL;
 
-	(void)refuse(&problem, -error, "%s (%s): %s", stages[stage],
-		     stage == INIT_STAGE_DIRECTORY ? session->plan.cwd : session->plan.program,
-		     strerror(error));
+	if (stage == INIT_STAGE_DIRECTORY && error == EACCES)
+		(void)refuse(
+			&problem, -error,
+			"%s (%s): its mode, or that of a directory above it, keeps you out; give yourself "
+			"leave (chmod u+rwx), or start elsewhere",
+			stages[stage], session->plan.cwd);
+	else
+		(void)refuse(&problem, -error, "%s (%s): %s", stages[stage],
+			     stage == INIT_STAGE_DIRECTORY ? session->plan.cwd : session->plan.program,
+			     strerror(error));
 	error_add_fix(&problem, -error);
 	session_fail(session, missing ? CS_ERROR_AGENT_MISSING : CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
@@ -368,9 +376,13 @@ int session_watch_holder(Session *session)
 
 /* ---- link and lifeline ---- */
 
-static void on_link_stop(void *userdata, uint64_t grace_usec)
+static void on_link_stop(void *userdata, uint64_t grace_usec, const char *why)
 {
-	session_hang_up(userdata, grace_usec);
+	Session *session = userdata;
+
+	if (session->phase == PHASE_RUNNING && why[0] && !session->why)
+		session->why = strdup(why);
+	session_hang_up(session, grace_usec);
 }
 
 static int on_link_table(void *userdata, LinkTable table, LinkRow **ret_rows, uint32_t *ret_n)

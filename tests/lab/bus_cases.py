@@ -374,11 +374,13 @@ def stop_session_hangs_up_then_kills(lab):
         answer_status = lab.call("StopSession", "sa{sv}", held.id, 0, user=ALICE)
         equal(answer_status.status, 0, repr(answer_status))
         equal(held.process.wait(10), 4, "it heard the hang-up")
+        equal(held.process.stderr.read(), b"", "whose it is knows")
         equal(lab.sessions(), [], "StopSession answers when the session has ended")
     with Held(lab, script="trap '' HUP TERM; echo ready; exec /usr/local/lib/lab/probe stubborn") as held:
         result = lab.call("StopSession", "sa{sv}", held.id, 1, "grace", "t", 300000, user=ROOT)
         equal(result.status, 0, repr(result))
         equal(held.process.wait(10), -signal.SIGKILL)
+        equal(held.process.stderr.read(), b"claude-sandbox: the session was stopped by root\n")
     equal(error_of("StopSession", "sa{sv}", held.id, _empty(), user=ALICE)[0], "org.claudesandbox1.Error.NoSuchSession")
 
 

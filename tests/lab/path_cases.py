@@ -446,3 +446,13 @@ def installers_behind_links(lab):
         with open(f"{user.home}/.local/share/pipx/venvs/uv/bin/uv", encoding="ascii") as f:
             equal(f.read(), "#!/bin/sh\necho uv runs\n", str(user))
         lab.restore()
+
+
+@test(30, needs="bus")
+def a_workspace_that_lets_nobody_in(lab):
+    """Its mode is the cause, and the person can change it."""
+    place = f"{ALICE.home}/closed"
+    forget(lab, ALICE, "closed")
+    put(ALICE, f"{place}/file")
+    result = lab.run(["/bin/bash", "-c", f"cd {place} && chmod 000 . && exec {SANDBOX} shell -c true"], ALICE)
+    result.refused(125, place, "mode", "chmod u+rwx")

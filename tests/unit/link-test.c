@@ -125,6 +125,7 @@ static void link_kinds_round_trip(void **state)
 		{ .kind = LINK_EXITED, .exit_status = 7 << 8 },
 		{ .kind = LINK_EXITED, .exit_status = 9, .text = (char *)"cause; fix" },
 		{ .kind = LINK_STOP, .serial = 9, .usec = 5 * USEC_PER_SEC },
+		{ .kind = LINK_STOP, .serial = 9, .usec = 5 * USEC_PER_SEC, .text = (char *)"by root" },
 		{ .kind = LINK_TABLE_GET, .serial = 10, .table = LINK_TABLE_ROUTES, .first = 3 },
 		{ .kind = LINK_DONE, .serial = 11, .result = -EPERM },
 		{ .kind = LINK_DONE, .serial = 12, .result = -EPERM, .text = (char *)"cause; fix" },

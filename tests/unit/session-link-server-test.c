@@ -24,9 +24,11 @@ typedef struct Fixture {
 	uint8_t buffer[LINK_PACKET_MAX];
 } Fixture;
 
-static void on_stop(void *userdata, uint64_t grace_usec)
+static void on_stop(void *userdata, uint64_t grace_usec, const char *why)
 {
 	Fixture *fixture = userdata;
+
+	assert_string_equal(why, "by root");
 
 	fixture->stops++;
 	fixture->grace = grace_usec;
@@ -252,7 +254,7 @@ static void a_stop_is_answered(void **state)
 	LinkMessage m;
 
 	(void)expect(fixture, fd, LINK_HELLO);
-	say(fd, &(LinkMessage){ .kind = LINK_STOP, .serial = 5, .usec = 1234567 });
+	say(fd, &(LinkMessage){ .kind = LINK_STOP, .serial = 5, .usec = 1234567, .text = (char *)"by root" });
 	m = expect(fixture, fd, LINK_DONE);
 	assert_int_equal(m.serial, 5);
 	assert_int_equal(m.result, 0);
