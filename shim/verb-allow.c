@@ -2,6 +2,8 @@
 
 /* `allow-ip`: what is reached, of all sessions or of one, listed and changed. */
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <inttypes.h>
 
 #include "dbus/client-allow.h"
@@ -92,11 +94,31 @@ static int tell(const SandboxCall *call, const SandboxContext *context, const ch
 	return n > 0 ? CS_EXIT_FOUND : 0;
 }
 
+/* The first address of this machine that is in the network. Return: was there one? */
+static bool own_in(WhyNetwork network, char ret[static INET_ADDRSTRLEN])
+{
+	struct ifaddrs *all = NULL;
+	bool found = false;
+
+	if (getifaddrs(&all) < 0)
+		return false;
+	for (const struct ifaddrs *a = all; a && !found; a = a->ifa_next) {
+		const struct sockaddr_in *in = (const void *)a->ifa_addr;
+
+		found = in && in->sin_family == AF_INET &&
+			why_overlap(network, (WhyNetwork){ ntohl(in->sin_addr.s_addr), 32 }) &&
+			inet_ntop(AF_INET, &in->sin_addr, ret, INET_ADDRSTRLEN);
+	}
+	freeifaddrs(all);
+	return found;
+}
+
 /* What whoever opened it may not have meant. */
 static void add_note(const SandboxCall *call, const SandboxContext *context)
 {
 	static const WhyNetwork metadata = { 0xa9fea9feu, 32 }; /* 169.254.169.254 */
 	WhyNetwork network = { 0, 32 };
+	char own[INET_ADDRSTRLEN];
 
 	if (call->json || (why_address(call->second, &network.address) != WHY_IPV4 &&
 			   why_network(call->second, &network) < 0))
@@ -105,6 +127,11 @@ static void add_note(const SandboxCall *call, const SandboxContext *context)
 		fprintf(context->out,
 			"at 169.254.169.254 clouds give credentials of this machine to whoever asks: agents "
 			"reach it now\n");
+	else if (!context->host && own_in(network, own))
+		fprintf(context->out,
+			"%s is this machine's own address: agents reach every service that listens there "
+			"now\n",
+			own);
 	/* A public one is refused only where this machine is connected to its network. */
 	else if (!why_is_internal(network))
 		fprintf(context->out,

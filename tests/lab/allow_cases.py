@@ -341,6 +341,9 @@ def by_the_command(lab):
     said = command("add", "8.8.8.8").ok().out
     holds(said.startswith(b"added 8.8.8.8\n8.8.8.8 is of the internet"), repr(said))
     command("remove", "8.8.8.8").ok()
+    said = command("add", network.HOST).ok().out
+    holds(f"{network.HOST} is this machine's own address".encode() in said, repr(said))
+    command("remove", network.HOST).ok()
     holds(b"credentials of this machine" in command("add", "169.254.169.254").ok().out, "metadata")
     command("remove", "169.254.169.254").ok()
     result = command("add", "127.0.0.1")
