@@ -341,6 +341,7 @@ def users_do_not_see_each_other(lab):
 @test(60, needs="bus")
 def signals_go_to_subscribers(lab):
     """Those who asked and may see; nobody else."""
+    wait_for(lambda: not lab.states(), "no session of another test")
     watch = machine.TOOLS + "/daemon-watch"
     watchers = {who: lab.start([watch, *words], user, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
                 for who, user, words in (("alice", ALICE, []), ("bob", BOB, []), ("root", ROOT, []),
