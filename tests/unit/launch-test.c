@@ -18,12 +18,13 @@
 static void pipes_and_statuses(void **state)
 {
 	static const struct {
-		const char *script, *out, *err;
+		const char *script, *in, *out, *err;
 		int code;
 	} cases[] = {
-		{ "echo out; echo err >&2; exit 0", "out\n", "err\n", 0 },
-		{ "cat; exit 7", "typed\n", "", 7 },
-		{ "exit 255", "", "", 255 },
+		/* Nothing is written to who does not read it: it may have ended by then. */
+		{ "echo out; echo err >&2; exit 0", "", "out\n", "err\n", 0 },
+		{ "cat; exit 7", "typed\n", "typed\n", "", 7 },
+		{ "exit 255", "", "", "", 255 },
 	};
 	(void)state;
 
@@ -34,7 +35,8 @@ static void pipes_and_statuses(void **state)
 			_cleanup_free_ char *out = NULL, *err = NULL;
 
 			START(keys, cases[i].script);
-			assert_int_equal(write(person.in_fd, "typed\n", 6), 6);
+			assert_int_equal(write(person.in_fd, cases[i].in, strlen(cases[i].in)),
+					 strlen(cases[i].in));
 			person.in_fd = close_fd(person.in_fd);
 			out = read_rest(person.out_fd);
 			err = read_rest(person.err_fd);
