@@ -80,10 +80,10 @@ def ids_paths_and_words(lab):
         equal(complete(lab, "why", "--session=", held.id[:3]), [held.id])
         equal(complete(lab, "-Hfar", "why", "--session", ""), [])
         equal(complete(lab, "why", "--session", other.id[:5]), [] if held.id[:5] != other.id[:5] else [held.id])
-    with open(f"{workspace}/a file", "w", encoding="utf-8"):
+    with open(f"{workspace}/only here", "w", encoding="utf-8"):
         pass
-    equal(complete(lab, "why", f"{workspace}/a"), f"{workspace}/a file".split())
-    equal(complete(lab, "shell", f"{workspace}/a"), f"{workspace}/a file".split())
+    equal(complete(lab, "why", f"{workspace}/on"), f"{workspace}/only here".split())
+    equal(complete(lab, "shell", f"{workspace}/on"), f"{workspace}/only here".split())
     equal(complete(lab, "shell", "-"), [])
     equal(complete(lab, "allow-ip", ""), ["list", "add", "remove", "edit"])
     equal(complete(lab, "allow-ip", "remove", ""), ["10.1.2.3"])

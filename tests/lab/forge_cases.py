@@ -140,7 +140,7 @@ def what_is_no_token(lab):
 def hostile_stores_are_refused(lab):
     """What an agent may have left: links, pipes, floods. Nothing is followed, read or waited for."""
     tool(lab)
-    victim = f"{ALICE.home}/victim"
+    victim = f"{ALICE.home}/forge-victim"
     own(f"{ALICE.home}/.config/gh/x", "")
     machine.write(victim, "mine\n", 0o600, ALICE)
     lab.undo.append(lambda: os.unlink(victim))
