@@ -6,7 +6,7 @@ import socket
 import subprocess
 
 import machine
-from case import CLAUDE, SANDBOX, equal, holds, test
+from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, ROOT
 
 BOTH = (ALICE, ROOT)
@@ -142,6 +142,7 @@ def planted_places_run_nothing(lab):
                   f"{user.home}/.config/gh", f"{user.home}/.config/glab-cli", "/tmp/planted", "/var/tmp/planted", "/dev/shm/planted"]
         made = []
         for place in places:
+            wait_for(lambda place=place: not os.path.isdir(f"{place}/claude"), "what a mask stood on is gone with its session")
             for name in names:
                 made.append(f"{place}/{name}")
                 machine.write(made[-1], text, 0o755, user)
