@@ -384,7 +384,7 @@ def job_control_inside(side):
     """An interactive bash as the agent."""
     with side.shell() as shell:
         shell.do("claude exec env PS1=\"$PS1\" bash --norc --noprofile -i")
-        for line in ("echo $-", "tty >/dev/null; echo $?", "sleep 1000 & jobs; disown; kill $!", "set -m; true | cat"):
+        for line in ("echo $-", "tty >/dev/null; echo $?", "tail -f /dev/null & jobs; disown; kill $!", "set -m; true | cat"):
             shell.do(line.replace("jobs", "jobs | sed 's/ [0-9][0-9]*$//'"))
         # it says when it goes on, and with that it has the terminal
         begin(shell, f"{side.user.home}/.local/bin/claude lines ''", "ready 24x80.\r\n")

@@ -68,7 +68,7 @@ def keys_of_a_terminal_that_is_not_ours(side):
     """`agent < file > file` in a shell: its Ctrl-C is the group's."""
     with side.shell() as shell:
         side.lab.run(["/bin/rm", "-f", "output"], side.user)
-        shell.type("(trap '' INT; exec sleep 1000) | claude family i > output\n")
+        shell.type("(trap '' INT; exec tail -f /dev/null) | claude family i > output\n")
         wait_for(lambda: _has(side, "output"), "the agent is ready")
         shell.type(b"\x03")
         notes = sorted(side.wait_notes(2))

@@ -199,7 +199,7 @@ def files_handed_in_are_rows(lab):
         for path, mode in ((own, "rw"), (others, "ro" if user is ALICE else "rw")):
             with open(path, "rb") as f, open(f"{workspace}/errors", "wb") as errors:
                 before = set(lab.sessions())
-                process = lab.start([SANDBOX, "shell", "-c", "echo ready; exec sleep 1000"], user, stdin=f,
+                process = lab.start([SANDBOX, "shell", "-c", "echo ready; exec tail -f /dev/null"], user, stdin=f,
                                     stdout=subprocess.PIPE, stderr=errors)
                 try:
                     equal(process.stdout.readline(), b"ready\n")

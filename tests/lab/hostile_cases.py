@@ -321,7 +321,7 @@ def uid_of(pid):
 @test(needs="bus")
 def sessions_stay_in_sight(lab):
     """Who makes a session unreachable for the service's next start has no session then; others keep theirs."""
-    command = [SANDBOX, "shell", "-c", "echo up; trap '' HUP TERM; while read x; do :; done; exec sleep 1000"]
+    command = [SANDBOX, "shell", "-c", "echo up; trap '' HUP TERM; while read x; do :; done; exec tail -f /dev/null"]
     agents = {}
     for user in (ALICE, MALLORY):
         agents[user] = lab.start(command, user, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

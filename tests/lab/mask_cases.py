@@ -183,7 +183,7 @@ def what_is_replaced_before_it_is_masked_ends_the_session(lab):
     share = f"{ALICE.home}/.local/share"
     own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish", f"{share}/mine")
     before_bwrap(lab, f"mv {share}/fish {share}/fish.old; mv {share}/mine {share}/fish", 1)
-    result = lab.shell("echo ready; exec sleep 1000")
+    result = lab.shell("echo ready; exec tail -f /dev/null")
     equal(result.status, -9, repr(result))
     holds(f"claude-sandbox: the session was ended: {share}/fish is hidden from the agent".encode() in result.err, repr(result))
     lab.restore()

@@ -72,7 +72,7 @@ def orphans_die_with_their_session(lab):
 @test(60, needs="bus")
 def an_agent_that_hears_nothing(lab):
     """It ignores every signal: a stop kills it after its grace, a terminal that goes after five seconds."""
-    script = "trap '' HUP INT TERM QUIT USR1 USR2; echo ready; while :; do read -t 100 x || sleep 100; done"
+    script = "trap '' HUP INT TERM QUIT USR1 USR2; echo ready; while :; do read -t 100 x || tail -f /dev/null; done"
     leavings = Leavings(lab)
     with Held(lab, script=script) as held:
         start = time.monotonic()

@@ -358,7 +358,7 @@ static void hang_up_reaches_the_agent(void **state)
 	{
 		/* The terminal's own hang-up, when its master is closed. */
 		_cleanup_(jail_end) Jail jail;
-		jail_prepare(&jail, "trap 'exit 9' HUP; echo ready; sleep 1000 & wait", 7, 0);
+		jail_prepare(&jail, "trap 'exit 9' HUP; echo ready; tail -f /dev/null & wait", 7, 0);
 		jail_start(&jail);
 		jail_expect(&jail, REPORT_EXECUTED, 0);
 		expect_text(jail.master_fd, "ready\r\n");
@@ -373,7 +373,7 @@ static void orphans_end_with_the_agent(void **state)
 	_cleanup_free_ char *output = NULL;
 
 	(void)state;
-	jail_prepare(&jail, "(trap '' HUP TERM; setsid sleep 1000 &); echo started; exit 3", 0, 2);
+	jail_prepare(&jail, "(trap '' HUP TERM; setsid tail -f /dev/null &); echo started; exit 3", 0, 2);
 	jail_start(&jail);
 	jail_expect(&jail, REPORT_EXECUTED, 0);
 	jail_expect_exit(&jail, EXITED(3));
@@ -438,7 +438,7 @@ static void nothing_outlives_the_session(void **state)
 	int status;
 
 	(void)state;
-	jail_prepare(&jail, "trap '' HUP TERM INT; echo ready; while :; do sleep 1000; done", 0, 2);
+	jail_prepare(&jail, "trap '' HUP TERM INT; echo ready; while :; do tail -f /dev/null; done", 0, 2);
 	jail_start(&jail);
 	jail_expect(&jail, REPORT_EXECUTED, 0);
 	expect_text(jail.out_fd, "ready\n");
