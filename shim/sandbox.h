@@ -10,7 +10,7 @@
 #include <systemd/sd-bus.h>
 
 #include "dbus/base.h"
-#include "shim/print.h"
+#include "dbus/print.h"
 #include "shim/text-agent.h"
 
 typedef struct SandboxContext {

@@ -13,7 +13,7 @@
 
 #include "shim/forge-tool.h"
 #include "shim/secret.h"
-#include "shim/text.h"
+#include "dbus/text.h"
 #include "shim/verb.h"
 #include "shim/verbs.h"
 

@@ -6,7 +6,7 @@
 #include "dbus/names.h"
 #include "shim/ahead.h"
 #include "shim/install.h"
-#include "shim/text.h"
+#include "dbus/text.h"
 #include "shim/verbs.h"
 
 /* Where --list finds an agent. */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "dbus/client-events.h"
-#include "shim/text.h"
+#include "dbus/text.h"
 #include "shim/verb.h"
 #include "shim/verbs.h"
 

@@ -7,7 +7,7 @@
 #include "dbus/names.h"
 #include "shim/ahead.h"
 #include "shim/handoff.h"
-#include "shim/text.h"
+#include "dbus/text.h"
 #include "shim/verb.h"
 
 int verb_shell(const SandboxCall *call, const SandboxContext *context)

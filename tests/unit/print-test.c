@@ -7,8 +7,8 @@
 
 #include <pty.h>
 
-#include "shim/print.h"
-#include "shim/text.h"
+#include "dbus/print.h"
+#include "dbus/text.h"
 
 /* What a function writes to a stream, as a string. */
 typedef struct Capture {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/print.h"
+#include "dbus/print.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 
-#include "shim/text.h"
+#include "dbus/text.h"
 
 static inline void json_put(json_object **object)
 {

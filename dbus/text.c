@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/text.h"
+#include "dbus/text.h"
 
 typedef struct Range {
 	uint32_t first, last;

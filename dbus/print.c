@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/print.h"
+#include "dbus/print.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <time.h>
 #include <sys/ioctl.h>
 
-#include "shim/text.h"
+#include "dbus/text.h"
 
 #define CUT_MARK "..."
 #define COLUMN_GAP 2
