@@ -253,6 +253,8 @@ static int link_dispatch(LinkClient *link, LinkMessage *m)
 	case LINK_TABLE_GET:
 	case LINK_ALLOW:
 	case LINK_REVOKE:
+	case LINK_VERIFY:
+	case LINK_ROWS:
 	case LINK_KIND_MAX:
 		break;
 	}

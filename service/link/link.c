@@ -11,7 +11,7 @@ static const char *const session_state_names[SESSION_STATE_MAX] = {
 static const size_t table_columns[LINK_TABLE_MAX] = {
 	[LINK_TABLE_WARNINGS] = 1, [LINK_TABLE_POSTURE] = 3,     [LINK_TABLE_ROUTES] = 5,
 	[LINK_TABLE_EXPOSURE] = 5, [LINK_TABLE_ENVIRONMENT] = 2, [LINK_TABLE_PORTS] = 4,
-	[LINK_TABLE_DENIED] = 7,   [LINK_TABLE_ALLOWED] = 4,
+	[LINK_TABLE_DENIED] = 7,   [LINK_TABLE_ALLOWED] = 4,     [LINK_TABLE_CHECKS] = 5,
 };
 
 const char *session_state_to_string(SessionState state)
@@ -44,6 +44,18 @@ void link_message_done(LinkMessage *m)
 			free(m->rows[i].columns[c]);
 	free(m->rows);
 	*m = LINK_MESSAGE_INIT;
+}
+
+/* Rows of checks come by themselves. */
+static bool table_is_asked_for(LinkTable table)
+{
+	return table < LINK_TABLE_MAX && table != LINK_TABLE_CHECKS;
+}
+
+/* The rows of these kinds are of one table, and whole: what does not fit is not left for a second packet. */
+static LinkTable table_of_kind(LinkKind kind)
+{
+	return kind == LINK_ROWS ? LINK_TABLE_CHECKS : LINK_TABLE_DENIED;
 }
 
 static void encode_state(PackWriter *w, const LinkMessage *m)
@@ -97,10 +109,22 @@ static void encode_rows(PackWriter *w, const LinkMessage *m, uint32_t *ret_rows)
 		*ret_rows = n;
 }
 
+static void encode_whole(PackWriter *w, const LinkMessage *m, uint32_t *ret_rows)
+{
+	uint32_t n = 0;
+
+	if (m->table != table_of_kind(m->kind) || m->first != 0 || m->total != m->n_rows)
+		w->error = w->error ?: -EINVAL;
+	encode_rows(w, m, &n);
+	if (!w->error && n != m->n_rows)
+		w->error = -EMSGSIZE;
+	if (ret_rows)
+		*ret_rows = n;
+}
+
 int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint32_t *ret_rows)
 {
 	_cleanup_(pack_done) PackWriter w = { 0 };
-	uint32_t n = 0;
 
 	pack_init(&w, LINK_PACKET_MAX);
 	pack_u32(&w, (uint32_t)m->kind);
@@ -127,13 +151,15 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 		encode_text(&w, m->text);
 		break;
 	case LINK_TABLE_GET:
-		if (m->table >= LINK_TABLE_MAX || m->first > LINK_ROWS_MAX)
+		if (!table_is_asked_for(m->table) || m->first > LINK_ROWS_MAX)
 			w.error = -EINVAL;
 		pack_u32(&w, m->serial);
 		pack_u32(&w, (uint32_t)m->table);
 		pack_u32(&w, m->first);
 		break;
 	case LINK_TABLE:
+		if (!table_is_asked_for(m->table))
+			w.error = -EINVAL;
 		pack_u32(&w, m->serial);
 		encode_rows(&w, m, ret_rows);
 		break;
@@ -156,15 +182,16 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 		encode_text(&w, m->text);
 		pack_u8(&w, m->configured);
 		break;
+	case LINK_ROWS:
+		pack_u32(&w, m->serial);
+		encode_whole(&w, m, ret_rows);
+		break;
 	case LINK_DENIED:
-		/* All of them in one packet: what does not fit is not left for a second one. */
-		if (m->table != LINK_TABLE_DENIED || m->first != 0 || m->total != m->n_rows)
-			w.error = -EINVAL;
-		encode_rows(&w, m, &n);
-		if (!w.error && n != m->n_rows)
-			w.error = -EMSGSIZE;
-		if (ret_rows)
-			*ret_rows = n;
+		encode_whole(&w, m, ret_rows);
+		break;
+	case LINK_VERIFY:
+		pack_u32(&w, m->serial);
+		pack_u8(&w, m->probes);
 		break;
 	case LINK_KIND_MAX:
 	default:
@@ -230,6 +257,13 @@ static void decode_rows(PackReader *r, LinkMessage *m)
 			m->rows[i].columns[c] = unpack_string(r, LINK_TEXT_MAX);
 }
 
+static void decode_whole(PackReader *r, LinkMessage *m)
+{
+	decode_rows(r, m);
+	if (m->table != table_of_kind(m->kind) || m->first != 0 || m->total != m->n_rows)
+		r->error = r->error ?: -EBADMSG;
+}
+
 int link_decode(const void *data, size_t size, LinkMessage *ret)
 {
 	_cleanup_(link_message_done) LinkMessage m = LINK_MESSAGE_INIT;
@@ -268,12 +302,14 @@ int link_decode(const void *data, size_t size, LinkMessage *ret)
 		m.serial = unpack_u32(&r);
 		m.table = (LinkTable)unpack_enum(&r, LINK_TABLE_MAX);
 		m.first = unpack_u32(&r);
-		if (m.first > LINK_ROWS_MAX)
+		if (!table_is_asked_for(m.table) || m.first > LINK_ROWS_MAX)
 			r.error = r.error ?: -EBADMSG;
 		break;
 	case LINK_TABLE:
 		m.serial = unpack_u32(&r);
 		decode_rows(&r, &m);
+		if (!table_is_asked_for(m.table))
+			r.error = r.error ?: -EBADMSG;
 		break;
 	case LINK_DONE:
 		m.serial = unpack_u32(&r);
@@ -294,10 +330,16 @@ int link_decode(const void *data, size_t size, LinkMessage *ret)
 		m.text = unpack_string(&r, LINK_TEXT_MAX);
 		m.configured = decode_flag(&r);
 		break;
+	case LINK_ROWS:
+		m.serial = unpack_u32(&r);
+		decode_whole(&r, &m);
+		break;
 	case LINK_DENIED:
-		decode_rows(&r, &m);
-		if (!r.error && (m.table != LINK_TABLE_DENIED || m.first != 0 || m.total != m.n_rows))
-			r.error = -EBADMSG;
+		decode_whole(&r, &m);
+		break;
+	case LINK_VERIFY:
+		m.serial = unpack_u32(&r);
+		m.probes = decode_flag(&r);
 		break;
 	case LINK_KIND_MAX:
 	default:

@@ -47,6 +47,10 @@ typedef enum LinkKind {
 			   ends), configured */
 	LINK_REVOKE,    /* service: serial, text (the address), configured */
 	LINK_DENIED,    /* session: rows of LINK_TABLE_DENIED that are new or have grown */
+	LINK_VERIFY, /* service: serial, probes; check the jail that runs. LINK_ROWS follow, at last LINK_DONE
+		      */
+	LINK_ROWS,   /* session: serial of LINK_VERIFY, or 0 in a session that was made to check; rows of
+			LINK_TABLE_CHECKS, in the order in which they came */
 	LINK_KIND_MAX,
 } LinkKind;
 
@@ -61,6 +65,7 @@ typedef enum LinkTable {
 				   count; numbers in decimal */
 	LINK_TABLE_ALLOWED,     /* address, comment, end (usec since 1970; 0: with the session), configured
 				   (0 or 1) */
+	LINK_TABLE_CHECKS,      /* id, status (rows.h), title, detail, fix; of LINK_ROWS, never asked for */
 	LINK_TABLE_MAX,
 } LinkTable;
 
@@ -82,6 +87,7 @@ typedef struct LinkMessage {
 	uint64_t usec;
 	uint64_t denied; /* attempts in all */
 	bool configured; /* an allow-ip of the configuration, else of this session alone */
+	bool probes;     /* try the ways out as well */
 	char *error, *text, *comment;
 	LinkTable table;
 	uint32_t first, total, n_rows;

@@ -2,7 +2,7 @@
 #include "service/plan/request.h"
 
 /* The two programs may be of different versions while an upgrade is on its way: another layout is refused. */
-#define REQUEST_MAGIC 0x34525343u /* "CSR4" in the file */
+#define REQUEST_MAGIC 0x35525343u /* "CSR5" in the file */
 
 /*
  * Arguments and environment, once more what twins of the environment put into the configuration, the
@@ -60,6 +60,17 @@ static bool vectors_are_valid(const SessionRequest *request)
 	return bytes <= CS_REQUEST_BYTES_MAX && n <= CS_REQUEST_STRINGS_MAX;
 }
 
+/* Nobody's descriptors go into a session that checks, and it has no arguments. */
+static bool purpose_is_valid(const SessionRequest *request)
+{
+	if ((unsigned)request->purpose >= PURPOSE_MAX ||
+	    (request->probes && request->purpose != PURPOSE_VERIFY))
+		return false;
+	return request->purpose == PURPOSE_AGENT ||
+	       (request->descriptors == 0 && request->terminals == 0 && !request->background &&
+		(!request->argv || !request->argv[0]));
+}
+
 /* One law for both directions: the encoder never makes what the decoder refuses. */
 static bool request_is_valid(const SessionRequest *request)
 {
@@ -69,7 +80,8 @@ static bool request_is_valid(const SessionRequest *request)
 	       path_is_valid(request->home) && strlen(request->login_shell ?: "") < CS_PATH_BYTES_MAX &&
 	       request->cwd && path_is_valid(request->cwd) && vectors_are_valid(request) &&
 	       (request->descriptors & ~DESCRIPTORS_ALL) == 0 &&
-	       (request->terminals & ~DESCRIPTORS_ALL) == 0 && (request->file_mode_mask & ~(mode_t)0777) == 0;
+	       (request->terminals & ~DESCRIPTORS_ALL) == 0 &&
+	       (request->file_mode_mask & ~(mode_t)0777) == 0 && purpose_is_valid(request);
 }
 
 int session_request_encode(const SessionRequest *request, uint8_t **ret_data, size_t *ret_size)
@@ -81,6 +93,8 @@ int session_request_encode(const SessionRequest *request, uint8_t **ret_data, si
 
 	pack_init(&w, REQUEST_ENCODED_MAX);
 	pack_u32(&w, REQUEST_MAGIC);
+	pack_u32(&w, (uint32_t)request->purpose);
+	pack_u8(&w, request->probes);
 	pack_string(&w, request->id);
 	pack_string(&w, request->agent);
 	pack_u32(&w, request->uid);
@@ -110,7 +124,7 @@ int session_request_encode(const SessionRequest *request, uint8_t **ret_data, si
 int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 {
 	_cleanup_(session_request_done) SessionRequest request = { 0 };
-	uint8_t background;
+	uint8_t background, probes;
 	PackReader r;
 	int error;
 
@@ -120,6 +134,9 @@ int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 	unpack_init(&r, data, size);
 	if (unpack_u32(&r) != REQUEST_MAGIC)
 		return -EBADMSG;
+	request.purpose = (SessionPurpose)unpack_enum(&r, PURPOSE_MAX);
+	probes = unpack_u8(&r);
+	request.probes = probes == 1;
 	request.id = unpack_string(&r, CS_ID_LENGTH);
 	request.agent = unpack_string(&r, AGENT_BYTES_MAX);
 	request.uid = unpack_u32(&r);
@@ -144,7 +161,7 @@ int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 	error = unpack_finish(&r);
 	if (error < 0)
 		return error;
-	if (background > 1 || !request_is_valid(&request))
+	if (background > 1 || probes > 1 || !request_is_valid(&request))
 		return -EBADMSG;
 
 	*ret = request;

@@ -12,7 +12,17 @@
 #include "dbus/names.h"
 #include "service/plan/config.h"
 
+/* What the session is made for. Whatever it is, the plan is the agent's. */
+typedef enum SessionPurpose {
+	PURPOSE_AGENT,
+	PURPOSE_VERIFY, /* the checks run in the agent's place */
+	PURPOSE_DOCTOR, /* each step of the start is reported, and little is measured inside */
+	PURPOSE_MAX,
+} SessionPurpose;
+
 typedef struct SessionRequest {
+	SessionPurpose purpose;
+	bool probes; /* of PURPOSE_VERIFY: try the ways out as well */
 	char *id;    /* CS_ID_LENGTH characters */
 	char *agent; /* claude, codex, pi, shell */
 	uid_t uid;

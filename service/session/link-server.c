@@ -242,6 +242,8 @@ static int link_handle(LinkServer *server, const LinkMessage *m)
 	case LINK_TABLE:
 	case LINK_DONE:
 	case LINK_DENIED:
+	case LINK_VERIFY:
+	case LINK_ROWS:
 	case LINK_KIND_MAX:
 	default:
 		return -EBADMSG;

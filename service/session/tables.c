@@ -238,6 +238,7 @@ int tables_make(const TablesSource *source, LinkTable table, LinkRow **ret_rows,
 		rows.error = source->plan ? rows.error : -EINPROGRESS;
 		make_ports(&rows, source->ports);
 		break;
+	case LINK_TABLE_CHECKS:
 	case LINK_TABLE_MAX:
 	default:
 		return -EINVAL;

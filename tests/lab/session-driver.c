@@ -221,9 +221,9 @@ static void print_rows(const LinkMessage *m)
 
 static void on_link(Driver *driver)
 {
-	static const char *const names[LINK_KIND_MAX] = { "hello",  "state", "started", "failed",
-							  "exited", "stop",  "get",     "table",
-							  "done",   "allow", "revoke",  "denied" };
+	static const char *const names[LINK_KIND_MAX] = { "hello",  "state",  "started", "failed", "exited",
+							  "stop",   "get",    "table",   "done",   "allow",
+							  "revoke", "denied", "verify",  "rows" };
 	_cleanup_(link_message_done) LinkMessage m = LINK_MESSAGE_INIT;
 	_cleanup_free_ uint8_t *buffer = malloc(LINK_PACKET_MAX);
 	ssize_t n = packet_receive(driver->link_fd, buffer, LINK_PACKET_MAX);

@@ -117,7 +117,17 @@ static void link_kinds_round_trip(void **state)
 {
 	LinkRow attempt = { { (char *)"1", (char *)"tcp", (char *)"10.0.0.1", (char *)"22", (char *)"ssh",
 			      (char *)"private network", (char *)"3" } };
+	LinkRow check = { { (char *)"02", (char *)"pass", (char *)"NoNewPrivs", (char *)"set", (char *)"" } };
 	const LinkMessage messages[] = {
+		{ .kind = LINK_VERIFY, .serial = 15 },
+		{ .kind = LINK_VERIFY, .serial = 16, .probes = true },
+		{ .kind = LINK_ROWS,
+		  .serial = 16,
+		  .table = LINK_TABLE_CHECKS,
+		  .total = 1,
+		  .n_rows = 1,
+		  .rows = &check },
+		{ .kind = LINK_ROWS, .table = LINK_TABLE_CHECKS },
 		{ .kind = LINK_HELLO, .state = SESSION_RUNNING, .leader = 4711, .jailed = true },
 		{ .kind = LINK_STATE, .state = SESSION_ENDING, .leader = 1, .exit_status = 0x0f },
 		{ .kind = LINK_STARTED },
@@ -160,7 +170,12 @@ static void link_kinds_round_trip(void **state)
 		if (messages[i].comment)
 			assert_string_equal(out.comment, messages[i].comment);
 		assert_int_equal(out.configured, messages[i].configured);
+		assert_int_equal(out.probes, messages[i].probes);
 		assert_int_equal(out.n_rows, messages[i].n_rows);
+		for (uint32_t row = 0; row < out.n_rows; row++)
+			for (size_t c = 0; c < link_table_columns(messages[i].table); c++)
+				assert_string_equal(out.rows[row].columns[c],
+						    messages[i].rows[row].columns[c]);
 	}
 }
 
@@ -226,6 +241,11 @@ static void link_encoder_makes_nothing_that_the_decoder_refuses(void **state)
 		{ .kind = LINK_TABLE, .table = LINK_TABLE_WARNINGS, .total = LINK_ROWS_MAX + 1 },
 		{ .kind = LINK_DENIED, .table = LINK_TABLE_WARNINGS },
 		{ .kind = LINK_DENIED, .table = LINK_TABLE_DENIED, .total = 1 },
+		{ .kind = LINK_DENIED, .table = LINK_TABLE_CHECKS },
+		{ .kind = LINK_ROWS, .table = LINK_TABLE_DENIED },
+		{ .kind = LINK_ROWS, .table = LINK_TABLE_CHECKS, .total = 1 },
+		{ .kind = LINK_TABLE_GET, .table = LINK_TABLE_CHECKS },
+		{ .kind = LINK_TABLE, .table = LINK_TABLE_CHECKS },
 	};
 	for (size_t i = 0; i < ELEMENTSOF(bad); i++)
 		assert_int_equal(link_encode(&bad[i], &data, &size, NULL), -EINVAL);

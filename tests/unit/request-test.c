@@ -54,6 +54,8 @@ static void assert_strings_equal(char *const *a, char *const *b)
 
 static void assert_same(const SessionRequest *a, const SessionRequest *b)
 {
+	assert_int_equal(a->purpose, b->purpose);
+	assert_int_equal(a->probes, b->probes);
 	assert_string_equal(a->id, b->id);
 	assert_string_equal(a->agent, b->agent);
 	assert_int_equal(a->uid, b->uid);
@@ -102,6 +104,34 @@ static void test_round_trip(void **state)
 	config_done(&request.config);
 	request.descriptors = request.terminals = 0;
 	check_round_trip(&request);
+}
+
+/* Nothing of a caller's but the environment goes into a session that checks. */
+static void test_purposes(void **state)
+{
+	_cleanup_(session_request_done) SessionRequest request = sample();
+	char **argv = request.argv;
+	uint8_t *data = NULL;
+	size_t size = 0;
+
+	request.probes = true;
+	assert_int_equal(session_request_encode(&request, &data, &size), -EINVAL);
+	for (request.purpose = PURPOSE_VERIFY; request.purpose < PURPOSE_MAX; request.purpose++) {
+		request.probes = request.purpose == PURPOSE_VERIFY;
+		request.descriptors = request.terminals = 0;
+		request.argv = argv;
+		assert_int_equal(session_request_encode(&request, &data, &size), -EINVAL);
+		request.argv = NULL;
+		check_round_trip(&request);
+		request.background = true;
+		assert_int_equal(session_request_encode(&request, &data, &size), -EINVAL);
+		request.background = false;
+		request.descriptors = 1;
+		assert_int_equal(session_request_encode(&request, &data, &size), -EINVAL);
+	}
+	request.descriptors = 0;
+	assert_int_equal(session_request_encode(&request, &data, &size), -EINVAL);
+	request.argv = argv;
 }
 
 static void test_cut_and_changed(void **state)
@@ -253,7 +283,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip), cmocka_unit_test(test_cut_and_changed),
 		cmocka_unit_test(test_invalid),    cmocka_unit_test(test_invalid_decoded),
-		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_bounds),     cmocka_unit_test(test_purposes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
