@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "dbus/causes.h"
 #include "dbus/client-read.h"
 #include "dbus/errors.h"
 
@@ -198,23 +199,20 @@ char *client_sentence(int error, const sd_bus_error *e)
 			(void)refuse(&sentence, 0,
 				     "this is the inside of a jail, where no bus is; run it outside");
 		else
-			(void)refuse(&sentence, 0,
-				     "no system bus answers at %s; start it ('sudo ./quickstart' does)",
-				     CLIENT_BUS_PATH);
+			(void)refuse(&sentence, 0, BECAUSE(BUS_NONE), CLIENT_BUS_PATH);
 	} else if (streq(name, SD_BUS_ERROR_SERVICE_UNKNOWN) || streq(name, SD_BUS_ERROR_NAME_HAS_NO_OWNER) ||
 		   (standard && starts_with(standard, "Spawn.")) ||
 		   streq(name, ERROR_NAME_PREFIX "TimedOut")) {
-		(void)refuse(&sentence, 0, "the service %s cannot be started (%s); %s", CS_BUS_NAME,
-			     *message ? message : name, service_fix);
+		(void)refuse(&sentence, 0, BECAUSE(SERVICE_UNSTARTED), CS_BUS_NAME,
+			     *message ? message : name);
 	} else if (streq(name, SD_BUS_ERROR_NO_REPLY) || error == -ECONNRESET || error == -ENOTCONN) {
-		(void)refuse(&sentence, 0, "the service went away before it answered; try again, %s",
-			     service_fix);
+		(void)refuse(&sentence, 0, BECAUSE(SERVICE_GONE));
 	} else if (streq(name, SD_BUS_ERROR_UNKNOWN_METHOD) || streq(name, SD_BUS_ERROR_UNKNOWN_INTERFACE) ||
 		   streq(name, SD_BUS_ERROR_UNKNOWN_PROPERTY) || error == -EBADMSG) {
-		(void)refuse(&sentence, 0,
-			     "the running service does not speak as this command does (%s); restart "
-			     "claude-sandboxd",
+		(void)refuse(&sentence, 0, BECAUSE(SERVICE_OTHER),
 			     *message ? message : "its reply has other types");
+	} else if (streq(name, SD_BUS_ERROR_ACCESS_DENIED)) {
+		(void)refuse(&sentence, 0, BECAUSE(BUS_POLICY), CS_BUS_NAME, *message ? message : name);
 	} else if (error_is_known(name)) {
 		(void)refuse(&sentence, 0, "%s", error_sentence(name, message));
 	} else if (*message) {

@@ -108,6 +108,11 @@
 #define CS_ENTRY_PATH CS_LIBEXEC_DIR "/entry"
 /* The name of an ELF note (elf(5)) in it, by which a copy is known wherever it lies. */
 #define CS_ENTRY_NOTE "claude-sandbox entry"
+/* What lets the bus know the service, start it, and polkit know its actions */
+#define CS_BUS_POLICY_PATH "/usr/share/dbus-1/system.d/" CS_BUS_NAME ".conf"
+#define CS_ACTIVATION_PATH "/usr/share/dbus-1/system-services/" CS_BUS_NAME ".service"
+#define CS_ACTIONS_PATH "/usr/share/polkit-1/actions/" CS_BUS_NAME ".policy"
+#define CS_DAEMON_PATH CS_LIBEXEC_DIR "/claude-sandboxd"
 #define CS_LAUNCH_PATH CS_LIBEXEC_DIR "/launch"
 #define CS_SESSION_PATH CS_LIBEXEC_DIR "/session"
 #define CS_INIT_PATH CS_LIBEXEC_DIR "/init"

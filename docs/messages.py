@@ -44,6 +44,7 @@ FIXES = [
     (r"has no effect in this version|not supported", "remove it"),
 ]
 CLAUSE = re.compile(r"it |,|a path|a socket|a terminal|an object|of a kind|something |its |start |end |raise |a kernel ")
+BECAUSE = re.compile(r"\bBECAUSE\((\w+)\)")
 STRING = r'"(?:[^"\\]|\\.)*"'
 
 
@@ -57,7 +58,7 @@ def sources(root):
         for name in sorted(os.listdir(os.path.join(root, folder))):
             if name.endswith((".c", ".h")):
                 with open(os.path.join(root, folder, name), encoding="utf-8") as f:
-                    yield folder, name, strip_comments(f.read())
+                    yield folder, name, BECAUSE.sub(r'CAUSE_\1 "; " FIX_\1', strip_comments(f.read()))
 
 
 def macros(files):

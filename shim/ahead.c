@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "dbus/causes.h"
 #include "dbus/names.h"
 #include "shim/install-agent.h"
 
@@ -74,11 +75,7 @@ void ahead_warn(const SandboxContext *context)
 
 		if (ahead_find(path, name, &program) < 0 || !program)
 			continue;
-		(void)refuse(&sentence, 0,
-			     "'%s' starts %s, without a jail; put " CS_BIN_DIR
-			     " first in PATH, as the last line of "
-			     "~/.profile or your shell's own file: PATH=" CS_BIN_DIR ":$PATH",
-			     name, program);
+		(void)refuse(&sentence, 0, BECAUSE(ENTRY_BEHIND), name, program);
 		print_complaint(context->err, sentence);
 	}
 }

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "dbus/causes.h"
 #include "dbus/names.h"
 #include "service/daemon/polkit.h"
 #include "service/link/pack.h"
@@ -158,8 +159,7 @@ static int decide(const char *action, PolkitAnswer answer, const char *error, ch
 	case POLKIT_PASSWORD:
 		return -ENOKEY;
 	case POLKIT_NO:
-		return refuse(ret_reason, -EACCES, "polkit does not allow this (%s); an administrator can.",
-			      action);
+		return refuse(ret_reason, -EACCES, BECAUSE(POLKIT_NO), action);
 	case POLKIT_DISMISSED:
 		return refuse(ret_reason, -EACCES,
 			      "Whoever was asked for a password (%s) dismissed the question; try again.",
@@ -167,20 +167,15 @@ static int decide(const char *action, PolkitAnswer answer, const char *error, ch
 	case POLKIT_ABSENT:
 		if (absent_default(action))
 			return 0;
-		return refuse(ret_reason, -EACCES,
-			      "polkit is not on this machine, so only root may do this (%s); install "
-			      "polkitd, or call as root.",
-			      action);
+		return refuse(ret_reason, -EACCES, BECAUSE(POLKIT_ABSENT), action);
 	case POLKIT_SILENT:
-		return refuse(ret_reason, -EACCES, "polkit does not answer, so this is refused (%s).",
-			      action);
+		return refuse(ret_reason, -EACCES, BECAUSE(POLKIT_SILENT), action);
 	case POLKIT_BROKEN:
 		break;
 	}
-	return error ? refuse(ret_reason, -EACCES,
-			      "polkit could not be asked, so this is refused (%s): %s; put polkit right, or "
-			      "call as root.",
-			      action, error)
+	if (error && strstr(error, "is not registered"))
+		return refuse(ret_reason, -EACCES, BECAUSE(POLKIT_UNKNOWN), action);
+	return error ? refuse(ret_reason, -EACCES, BECAUSE(POLKIT_BROKEN), action, error)
 		     : refuse(ret_reason, -EACCES, "polkit's answer cannot be read, so this is refused (%s).",
 			      action);
 }

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "dbus/causes.h"
+
 static int check_file(const char *path, int fd, char **ret_problem)
 {
 	struct stat st;
@@ -11,13 +13,11 @@ static int check_file(const char *path, int fd, char **ret_problem)
 	if (fstat(fd, &st) < 0)
 		return refuse(ret_problem, -errno, "%s: cannot be examined: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return refuse(ret_problem, -EINVAL, "%s: is not a regular file; put one there", path);
+		return refuse(ret_problem, -EINVAL, BECAUSE(CONFIG_IRREGULAR), path);
 	if (st.st_uid != 0)
-		return refuse(ret_problem, -EINVAL, "%s: belongs to uid %u; it must be root's (chown root)",
-			      path, st.st_uid);
+		return refuse(ret_problem, -EINVAL, BECAUSE(CONFIG_OWNER), path, st.st_uid);
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return refuse(ret_problem, -EINVAL, "%s: may be written by others than root; chmod go-w",
-			      path);
+		return refuse(ret_problem, -EINVAL, BECAUSE(CONFIG_MODE), path);
 	if (st.st_size > (off_t)CONFIG_BYTES_MAX)
 		return refuse(ret_problem, -EINVAL, "%s: is longer than %u bytes; shorten it", path,
 			      CONFIG_BYTES_MAX);
@@ -57,8 +57,7 @@ int config_file_open(const char *path, int *ret_fd, struct stat *ret_st, char **
 	if (fd < 0 && errno == ENOENT)
 		return -ENOENT;
 	if (fd < 0 && errno == ELOOP)
-		return refuse(ret_problem, -EINVAL,
-			      "%s: is a symbolic link; put a regular file there that is root's", path);
+		return refuse(ret_problem, -EINVAL, BECAUSE(CONFIG_LINK), path);
 	if (fd < 0)
 		return refuse(ret_problem, -errno, "%s: cannot be opened: %s", path, strerror(errno));
 	r = check_file(path, fd, ret_problem);

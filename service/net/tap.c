@@ -8,6 +8,9 @@
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "dbus/causes.h"
 
 #define TUN_PATH "/dev/net/tun"
 
@@ -29,37 +32,35 @@ static bool mode_permits(const struct stat *st)
 	return (st->st_mode & 0006) == 0006;
 }
 
-static int explain_open(int error, char **ret_problem)
+/* Where devices cannot be opened whatever their mode says: may_open_dev() of the kernel answers EACCES. */
+static bool is_without_devices(void)
+{
+	struct statvfs fs;
+
+	return statvfs(TUN_PATH, &fs) == 0 && (fs.f_flag & ST_NODEV);
+}
+
+int tun_explain(int error, char **ret_problem)
 {
 	struct stat st;
 
 	switch (error) {
 	case -ENOENT:
 	case -ENOTDIR:
-		return refuse(ret_problem, error,
-			      TUN_PATH
-			      " is absent: load the kernel's tun module, or give the container the device");
+		return refuse(ret_problem, error, BECAUSE(TUN_ABSENT));
 	case -ENODEV:
 	case -ENXIO:
-		return refuse(
-			ret_problem, -ENODEV,
-			TUN_PATH
-			" has no driver: this kernel lacks tun (CONFIG_TUN), or its module is not loaded");
+		return refuse(ret_problem, -ENODEV, BECAUSE(TUN_DRIVER));
 	case -EPERM:
-		return refuse(ret_problem, error,
-			      TUN_PATH
-			      " is denied by the device cgroup; let the container use the device 10:200");
+		return refuse(ret_problem, error, BECAUSE(TUN_CGROUP));
 	case -EACCES:
 		if (stat(TUN_PATH, &st) < 0)
-			return refuse(ret_problem, error,
-				      "/dev/net is denied by its mode; run 'sudo chmod 0755 /dev/net'");
+			return refuse(ret_problem, error, BECAUSE(TUN_DIRECTORY));
 		if (!mode_permits(&st))
-			return refuse(ret_problem, error,
-				      TUN_PATH " is denied by its mode %04o; run 'sudo chmod 0666 " TUN_PATH
-					       "', as Debian's rules have it",
-				      st.st_mode & 07777u);
-		return refuse(ret_problem, error,
-			      TUN_PATH " is denied by a security module, though its mode permits it");
+			return refuse(ret_problem, error, BECAUSE(TUN_MODE), st.st_mode & 07777u);
+		if (is_without_devices())
+			return refuse(ret_problem, error, BECAUSE(TUN_NODEV));
+		return refuse(ret_problem, error, BECAUSE(TUN_MODULE));
 	default:
 		return refuse(ret_problem, error, TUN_PATH " cannot be opened: %s", strerror(-error));
 	}
@@ -78,7 +79,7 @@ static int explain_attach(const char *name, int error, char **ret_problem)
 	case -ENODEV:
 	case -EBADFD:
 	case -ENOTTY:
-		return refuse(ret_problem, -ENODEV, TUN_PATH " is not the tun driver's device");
+		return refuse(ret_problem, -ENODEV, BECAUSE(TUN_OTHER));
 	default:
 		return refuse(ret_problem, error, "cannot make the device %s: %s", name, strerror(-error));
 	}
@@ -91,7 +92,7 @@ int tun_make(const char *name, int kind, int *ret_fd, char **ret_problem)
 	_cleanup_close_ int fd = open(TUN_PATH, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
 	if (fd < 0)
-		return explain_open(-errno, ret_problem);
+		return tun_explain(-errno, ret_problem);
 	assert(strlen(name) < sizeof(request.ifr_name));
 	memcpy(request.ifr_name, name, strlen(name) + 1);
 	if (ioctl(fd, TUNSETIFF, &request) < 0)

@@ -6,6 +6,7 @@
  * a hard link have too, and by a short script that only starts it.
  */
 
+#include "dbus/causes.h"
 #include "service/plan/agent-file.h"
 #include "service/plan/plan-build.h"
 
@@ -141,12 +142,8 @@ static int refuse_missing(PlanBuild *build, const char *own, const char *what)
 {
 	const char *name = build->profile->name;
 
-	return what ? build_refuse(build, CS_ERROR_AGENT_MISSING,
-				   "%s is not installed: %s %s; run 'sudo claude-sandbox install %s', or put "
-				   "the agent's own program there",
-				   name, own, what, name)
-		    : build_refuse(build, CS_ERROR_AGENT_MISSING,
-				   "%s is not installed; run 'sudo claude-sandbox install %s'", name, name);
+	return what ? build_refuse(build, CS_ERROR_AGENT_MISSING, BECAUSE(AGENT_ODD), name, own, what, name)
+		    : build_refuse(build, CS_ERROR_AGENT_MISSING, BECAUSE(AGENT_MISSING), name, name);
 }
 
 /* The one that root installed for everybody. Return: 1 and the agent's node, 0, -ENOMEM. */

@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "dbus/causes.h"
+
 /*
  * THE ORDER: denials, then what is opened, then the default. Each row is programmed in this order, so nothing
  * is reachable before everything that denies is there.
@@ -354,11 +356,7 @@ static int forwarder_add(RouteTable *table, const Draft *draft, char **ret_probl
 		    !forwarder_is_opened(forwarders[i], draft))
 			return forwarder_row_add(table, forwarders[i], ret_problem);
 	}
-	return strings_append(
-		&table->warnings,
-		"no names will resolve inside: 192.0.2.53, 198.51.100.53 and 203.0.113.53 all lie in "
-		"networks of the host or in an allow-ip; free one of these documentation networks "
-		"(RFC 5737)");
+	return strings_append(&table->warnings, BECAUSE(FORWARDER_NONE));
 }
 
 static bool is_own(const Draft *draft, HostPrefix prefix, const char **ret_reason)

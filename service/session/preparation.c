@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/preparation.h"
 
+#include "dbus/causes.h"
 #include "dbus/names.h"
 #include "service/plan/workspace-rules.h"
 #include "service/session/descriptor-facts.h"
@@ -174,18 +175,13 @@ static int make_resolver(Preparation *preparation, const PreparationNetwork *net
 	if (r == -ENOMEM)
 		return r;
 	if (r < 0) {
-		r = strings_appendf(&preparation->warnings,
-				    "/etc/resolv.conf cannot be read (%s): no names inside", strerror(-r));
+		r = strings_appendf(&preparation->warnings, BECAUSE(RESOLVER_UNREADABLE), strerror(-r));
 		if (r == 0)
 			r = resolver_render("", 0, network->forwarder, !network->jailed, names);
 	}
 	if (r == 0 && network->jailed && network->forwarder != 0 && names->n_ipv4 == 0)
-		r = strings_append(
-			&preparation->warnings,
-			names->n_servers == 0
-				? "no name server in /etc/resolv.conf: names do not resolve inside; add one"
-				: "no IPv4 name server in /etc/resolv.conf: names do not resolve inside; add "
-				  "one");
+		r = strings_append(&preparation->warnings, names->n_servers == 0 ? BECAUSE(RESOLVER_NONE)
+										 : BECAUSE(RESOLVER_NO_IPV4));
 	preparation->resolver = preparation_resolves(network, names);
 	return r;
 }
@@ -344,12 +340,7 @@ static int make_guarded_names(Preparation *preparation, const Plan *plan, const 
 			continue;
 		*ret_error = CS_ERROR_UNSAFE_ENTRY_POINT;
 		if (r == -EEXIST)
-			return refuse(
-				ret_problem, -EPERM,
-				"%s is there, and would run instead of the sandbox: agents may write its "
-				"directory, which stands before /usr/local/bin on PATH; look at it, and "
-				"remove it or put /usr/local/bin first",
-				entry->destination);
+			return refuse(ret_problem, -EPERM, BECAUSE(ENTRY_PLANTED), entry->destination);
 		return refuse(
 			ret_problem, -EPERM,
 			"%s cannot be kept free (%s), and its directory, which agents may write, stands "

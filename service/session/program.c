@@ -9,6 +9,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "dbus/causes.h"
+
 static const char *const program_directories[] = { "/usr/bin", "/bin", "/usr/sbin", "/sbin" };
 
 int program_find(const char *name, const char *package, char **ret_path, char **ret_problem)
@@ -28,26 +30,20 @@ int program_find(const char *name, const char *package, char **ret_path, char **
 				      strerror(errno));
 		}
 		if (!S_ISREG(st.st_mode))
-			return refuse(ret_problem, -EPERM,
-				      "%s is not a regular file; reinstall the package %s", path, package);
+			return refuse(ret_problem, -EPERM, CAUSE_PROGRAM_IRREGULAR "; " FIX_PROGRAM_AGAIN,
+				      path, package);
 		if (st.st_uid != 0 || st.st_mode & (S_IWGRP | S_IWOTH))
-			return refuse(
-				ret_problem, -EPERM,
-				"%s is not root's alone (owner %u, mode %04o); reinstall the package %s",
-				path, (unsigned)st.st_uid, (unsigned)(st.st_mode & 07777), package);
+			return refuse(ret_problem, -EPERM, CAUSE_PROGRAM_OWNER "; " FIX_PROGRAM_AGAIN, path,
+				      (unsigned)st.st_uid, (unsigned)(st.st_mode & 07777), package);
 		if (st.st_mode & (S_ISUID | S_ISGID))
-			return refuse(ret_problem, -EPERM,
-				      "%s is set-user-ID; chmod u-s,g-s it (user namespaces replace that)",
-				      path);
+			return refuse(ret_problem, -EPERM, BECAUSE(PROGRAM_SET_ID), path);
 		if (access(path, X_OK) < 0)
-			return refuse(ret_problem, -EPERM,
-				      "%s may not be executed by this user (mode %04o): %s; reinstall the "
-				      "package %s",
-				      path, (unsigned)(st.st_mode & 07777), strerror(errno), package);
+			return refuse(ret_problem, -EPERM, CAUSE_PROGRAM_MODE "; " FIX_PROGRAM_AGAIN, path,
+				      (unsigned)(st.st_mode & 07777), strerror(errno), package);
 		*ret_path = TAKE_PTR(path);
 		return 0;
 	}
-	return refuse(ret_problem, -ENOENT, "%s is missing; install the package %s", name, package);
+	return refuse(ret_problem, -ENOENT, CAUSE_PROGRAM_MISSING "; " FIX_PROGRAM_PACKAGE, name, package);
 }
 
 void program_child_reset(pid_t parent)

@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <time.h>
 
+#include "dbus/causes.h"
 #include "dbus/names.h"
 
 /* Between two looks at the agent's flows lies so many times what the last one took. */
@@ -135,12 +136,7 @@ int session_start_wire(Session *session, char **ret_problem)
 		return warn_of_sharing(session);
 	}
 	if (!network->host.uplink)
-		session_warn(
-			session,
-			(char *[]){
-				(char *)"the host has no usable IPv4 uplink: the session starts offline and "
-					"connects by itself when there is one",
-				NULL });
+		session_warn(session, (char *[]){ (char *)CAUSE_UPLINK_NONE ": " FIX_UPLINK_NONE, NULL });
 	return wire_new(session->event,
 			&(WireOptions){ .pasta = { .path = session->pasta,
 						   .uid = session->request.uid,

@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 
+#include "dbus/causes.h"
 #include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/session/covers.h"
@@ -208,11 +209,7 @@ static int try_proc(Session *session, char **ret_problem)
 	r = holder_try_proc(&session->holder, &problem);
 	session->private_proc = r == 0;
 	if (r < 0 && wanted == PROCFS_PRIVATE)
-		return refuse(ret_problem, r,
-			      "a private /proc cannot be mounted here (%s); set procfs = auto, or start the "
-			      "container "
-			      "without masks over /proc",
-			      problem ?: strerror(-r));
+		return refuse(ret_problem, r, BECAUSE(PROC_MASKED), problem ?: strerror(-r));
 	return 0;
 }
 

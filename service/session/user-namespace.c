@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <sched.h>
 
+#include "dbus/causes.h"
+
 #define SYSCTL_CLONE "/proc/sys/kernel/unprivileged_userns_clone"
 #define SYSCTL_APPARMOR "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 #define SYSCTL_USER_MAX "/proc/sys/user/max_user_namespaces"
@@ -49,41 +51,20 @@ typedef struct Limits {
 static int explain(const Limits *limits, int error, const char *what, char **ret_problem)
 {
 	if (limits->user == 0)
-		return refuse(ret_problem, error,
-			      "user namespaces are switched off (user.max_user_namespaces is 0); "
-			      "sysctl -w user.max_user_namespaces=15000");
+		return refuse(ret_problem, error, BECAUSE(USERNS_NONE));
 	if (error == -ENOSPC && limits->net == 0)
-		return refuse(ret_problem, error,
-			      "network namespaces are switched off (user.max_net_namespaces is 0); "
-			      "sysctl -w user.max_net_namespaces=15000");
+		return refuse(ret_problem, error, BECAUSE(NETNS_NONE));
 	if (error == -ENOSPC || error == -EUSERS)
-		return refuse(ret_problem, error,
-			      "no further namespace may be made (the user's limit or the depth of nesting is "
-			      "reached); end other sessions or raise user.max_user_namespaces");
+		return refuse(ret_problem, error, BECAUSE(USERNS_LIMIT));
 	if (error == -EINVAL || error == -ENOSYS)
-		return refuse(ret_problem, error,
-			      "this kernel offers no user namespaces (%s: %s); a kernel with CONFIG_USER_NS "
-			      "is needed",
-			      what, strerror(-error));
+		return refuse(ret_problem, error, BECAUSE(USERNS_KERNEL), what, strerror(-error));
 	if (geteuid() != 0 && sysctl_number(SYSCTL_CLONE, 1) == 0)
-		return refuse(ret_problem, error,
-			      "user namespaces are for root alone (kernel.unprivileged_userns_clone is 0); "
-			      "sysctl -w kernel.unprivileged_userns_clone=1");
+		return refuse(ret_problem, error, BECAUSE(USERNS_ROOT_ONLY));
 	if (sysctl_number(SYSCTL_APPARMOR, 0) == 1)
-		return refuse(ret_problem, error,
-			      "AppArmor restricts user namespaces (%s: %s); allow userns to "
-			      "/usr/libexec/claude-sandbox/session in a profile, or "
-			      "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
-			      what, strerror(-error));
+		return refuse(ret_problem, error, BECAUSE(USERNS_APPARMOR), what, strerror(-error));
 	if (seccomp_is_on())
-		return refuse(ret_problem, error,
-			      "a seccomp filter (a container's) forbids user namespaces (%s: %s); start the "
-			      "container "
-			      "with one that permits unshare and clone",
-			      what, strerror(-error));
-	return refuse(ret_problem, error,
-		      "user namespaces are forbidden (%s: %s); a security module or a chroot is in the way",
-		      what, strerror(-error));
+		return refuse(ret_problem, error, BECAUSE(USERNS_SECCOMP), what, strerror(-error));
+	return refuse(ret_problem, error, BECAUSE(USERNS_OTHER), what, strerror(-error));
 }
 
 static int proc_write(const char *path, const char *text)

@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 
+#include "dbus/causes.h"
 #include "service/net/monitor.h"
 
 #define WIRE_DEADLINE_USEC (10 * USEC_PER_SEC)
@@ -84,11 +85,7 @@ static void on_pasta_ended(void *userdata, const char *line)
 	_cleanup_free_ char *problem = NULL;
 	Wire *wire = userdata;
 
-	if (asprintf(&problem,
-		     "pasta ended: %s; reinstall the package passt, or see what forbids it here (a security "
-		     "module, "
-		     "a container)",
-		     line ?: "without a word") < 0)
+	if (asprintf(&problem, BECAUSE(PASTA_ENDED), line ?: "without a word") < 0)
 		problem = NULL;
 	wire_lost(wire, problem ?: "pasta ended");
 }
@@ -123,9 +120,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 		if (monitor_wire_is_up(wire->options.sockets->route_fd) == 1)
 			wire_is_up(wire);
 		else
-			wire_lost(wire,
-				  "pasta did not bring the wire up within 10 seconds; see whether another "
-				  "program holds back its start");
+			wire_lost(wire, BECAUSE(PASTA_SILENT));
 		break;
 	case WIRE_WAITING:
 		wire_try(wire);
