@@ -42,6 +42,7 @@ static const struct {
 	{ SESSION_PROPERTY_WARNINGS, "as", FIELD_STRINGS, offsetof(ClientDetails, warnings) },
 	{ SESSION_PROPERTY_POSTURE, "a(sss)", FIELD_POSTURE, offsetof(ClientDetails, posture) },
 	{ SESSION_PROPERTY_EXIT_STATUS, "i", FIELD_I32, offsetof(ClientDetails, exit_status) },
+	{ SESSION_PROPERTY_DENIED, "t", FIELD_U64, offsetof(ClientDetails, denied) },
 };
 
 static int read_strings(sd_bus_message *m, ClientTable *ret)

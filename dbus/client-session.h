@@ -11,6 +11,7 @@ typedef struct ClientDetails {
 	uint32_t leader;
 	bool jailed;
 	int32_t exit_status;
+	uint64_t denied;      /* attempts so far */
 	ClientTable warnings; /* text */
 	ClientTable posture;  /* layer, strength, detail */
 } ClientDetails;

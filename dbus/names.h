@@ -65,6 +65,7 @@
 #define SESSION_PROPERTY_WARNINGS "Warnings"
 #define SESSION_PROPERTY_POSTURE "Posture"
 #define SESSION_PROPERTY_EXIT_STATUS "ExitStatus"
+#define SESSION_PROPERTY_DENIED "Denied"
 
 /* Errors: one for each way to refuse. dbus/errors.c gives each its fallback sentence. */
 #define CS_ERROR_PREFIX "org.claudesandbox1.Error."

@@ -22,6 +22,7 @@ static const PrintColumn columns[] = {
 	{ "NETWORK", NULL, PRINT_TEXT, false },
 	{ NULL, "jailed", PRINT_FLAG, false },
 	{ NULL, "exit_status", PRINT_NUMBER, false },
+	{ "DENIED", "denied", PRINT_NUMBER, false },
 	{ "PATHS", NULL, PRINT_TEXT, false },
 	{ NULL, "paths", PRINT_NUMBER, false },
 	{ NULL, "paths_ro", PRINT_NUMBER, false },
@@ -121,6 +122,7 @@ static void add_session(Texts *texts, const Page *page, uint64_t now_usec, const
 	*cells++ = details->jailed ? "jailed" : "shared with the host";
 	*cells++ = details->jailed ? "true" : "false";
 	*cells++ = details->exit_status >= 0 ? make(texts, "%" PRIi32, details->exit_status) : NULL;
+	*cells++ = make(texts, "%" PRIu64, details->denied);
 }
 
 static void add_counts(Texts *texts, const Page *page, const char **cells)
@@ -145,7 +147,7 @@ static void add_counts(Texts *texts, const Page *page, const char **cells)
 	*cells++ = make(texts, "%zu", listening);
 }
 
-#define SESSION_CELLS 12
+#define SESSION_CELLS 13
 
 static int print_page(const SandboxCall *call, const SandboxContext *context, const Page *page,
 		      const char *const *cells)

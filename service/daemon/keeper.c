@@ -127,6 +127,15 @@ static void refresh(Keeper *keeper)
 		keeper->asking = LINK_TABLE_MAX;
 }
 
+/* It never becomes less. */
+static unsigned take_attempts(Session *session, const LinkMessage *m)
+{
+	if (m->denied <= session->attempts)
+		return 0;
+	session->attempts = m->denied;
+	return KEEPER_ATTEMPTS;
+}
+
 static unsigned take_state(Session *session, const LinkMessage *m)
 {
 	unsigned changes = 0;
@@ -140,7 +149,7 @@ static unsigned take_state(Session *session, const LinkMessage *m)
 	session->state = m->state;
 	session->leader = m->leader;
 	session->jailed = m->jailed;
-	return changes;
+	return changes | take_attempts(session, m);
 }
 
 static unsigned take_exit(Session *session, const LinkMessage *m)
@@ -153,8 +162,7 @@ static unsigned take_exit(Session *session, const LinkMessage *m)
 		changes |= KEEPER_EXIT_STATUS;
 	session->state = SESSION_ENDING;
 	session->exit_status = m->exit_status;
-	session->attempts = m->denied;
-	return changes;
+	return changes | take_attempts(session, m);
 }
 
 /* The session's own statement: one line of the log, whatever it holds, and a detail of its end. */
@@ -202,7 +210,8 @@ static void take_message(Keeper *keeper, const LinkMessage *m)
 	case LINK_DENIED:
 		denied_sum_add(&session->denied, m->rows, m->n_rows);
 		take_denied(keeper, m);
-		return;
+		changes = take_attempts(session, m);
+		break;
 	case LINK_STARTED:
 		refresh(keeper);
 		keeper->events->started(keeper->userdata, session);

@@ -26,6 +26,7 @@ typedef enum KeeperChange {
 	KEEPER_EXIT_STATUS = 1u << 3,
 	KEEPER_WARNINGS = 1u << 4,
 	KEEPER_POSTURE = 1u << 5,
+	KEEPER_ATTEMPTS = 1u << 6,
 } KeeperChange;
 
 typedef struct KeeperEvents {

@@ -35,7 +35,7 @@ typedef struct Session {
 	uint32_t leader;
 	bool jailed;
 	int exit_status;
-	uint64_t attempts; /* that were denied, as it says at its end */
+	uint64_t attempts; /* that were denied */
 	LinkCells warnings, posture;
 	bool posture_known; /* it is in the audit log */
 	DeniedSum denied;

@@ -14,6 +14,7 @@ static const struct {
 	{ SESSION_PROPERTY_STATE, "s" },        { SESSION_PROPERTY_LEADER, "u" },
 	{ SESSION_PROPERTY_JAILED, "b" },       { SESSION_PROPERTY_WARNINGS, "as" },
 	{ SESSION_PROPERTY_POSTURE, "a(sss)" }, { SESSION_PROPERTY_EXIT_STATUS, "i" },
+	{ SESSION_PROPERTY_DENIED, "t" },
 };
 
 const char *session_property_type(const char *name)
@@ -123,5 +124,7 @@ int session_append_property(const Session *session, const char *name, sd_bus_mes
 		return append_posture(session, m);
 	if (streq(name, SESSION_PROPERTY_EXIT_STATUS))
 		return sd_bus_message_append(m, "i", session->exit_status);
+	if (streq(name, SESSION_PROPERTY_DENIED))
+		return sd_bus_message_append(m, "t", session->attempts);
 	return -ENOENT;
 }

@@ -79,6 +79,7 @@ static int append_changes(const Session *session, unsigned changes, sd_bus_messa
 		{ KEEPER_EXIT_STATUS, SESSION_PROPERTY_EXIT_STATUS },
 		{ KEEPER_WARNINGS, SESSION_PROPERTY_WARNINGS },
 		{ KEEPER_POSTURE, SESSION_PROPERTY_POSTURE },
+		{ KEEPER_ATTEMPTS, SESSION_PROPERTY_DENIED },
 	};
 	int r;
 

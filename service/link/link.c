@@ -66,6 +66,7 @@ static void encode_state(PackWriter *w, const LinkMessage *m)
 	pack_u32(w, m->leader);
 	pack_u8(w, m->jailed);
 	pack_i32(w, m->exit_status);
+	pack_u64(w, m->denied);
 }
 
 static void encode_text(PackWriter *w, const char *text)
@@ -187,6 +188,7 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 		encode_whole(&w, m, ret_rows);
 		break;
 	case LINK_DENIED:
+		pack_u64(&w, m->denied);
 		encode_whole(&w, m, ret_rows);
 		break;
 	case LINK_VERIFY:
@@ -221,6 +223,7 @@ static void decode_state(PackReader *r, LinkMessage *m)
 	m->leader = unpack_u32(r);
 	m->jailed = decode_flag(r);
 	m->exit_status = unpack_i32(r);
+	m->denied = unpack_u64(r);
 	/* A pid is positive in a pid_t. */
 	if (m->leader > INT32_MAX)
 		r->error = r->error ?: -EBADMSG;
@@ -335,6 +338,7 @@ int link_decode(const void *data, size_t size, LinkMessage *ret)
 		decode_whole(&r, &m);
 		break;
 	case LINK_DENIED:
+		m.denied = unpack_u64(&r);
 		decode_whole(&r, &m);
 		break;
 	case LINK_VERIFY:

@@ -32,8 +32,8 @@ typedef enum SessionState {
 } SessionState;
 
 typedef enum LinkKind {
-	LINK_HELLO,   /* session: state, leader, jailed */
-	LINK_STATE,   /* session: state, leader, jailed, exit_status */
+	LINK_HELLO,   /* session: state, leader, jailed, denied */
+	LINK_STATE,   /* session: state, leader, jailed, exit_status, denied */
 	LINK_STARTED, /* session, once: the agent was executed; Launch may reply */
 	LINK_FAILED,  /* session, once, instead of STARTED: error (a CS_ERROR_ name), text (cause and fix) */
 	LINK_EXITED,  /* session, once: exit_status as wait(2) encodes it; text: why the session ended the
@@ -46,7 +46,7 @@ typedef enum LinkKind {
 	LINK_ALLOW,     /* service: serial, text (the address), comment, usec from now (0: until the session
 			   ends), configured */
 	LINK_REVOKE,    /* service: serial, text (the address), configured */
-	LINK_DENIED,    /* session: rows of LINK_TABLE_DENIED that are new or have grown */
+	LINK_DENIED,    /* session: rows of LINK_TABLE_DENIED that are new or have grown; denied */
 	LINK_VERIFY, /* service: serial, probes; check the jail that runs. LINK_ROWS follow, at last LINK_DONE
 		      */
 	LINK_ROWS,   /* session: serial of LINK_VERIFY, or 0 in a session that was made to check; rows of

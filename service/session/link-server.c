@@ -39,8 +39,7 @@ struct LinkServer {
 	Packet answers[LINK_WAITING_MAX];
 	size_t n_answers;
 	bool denied_due;
-	uint64_t total_denied; /* for the last word */
-	Packet denied;         /* made, and not yet taken by the socket */
+	Packet denied; /* made, and not yet taken by the socket */
 };
 
 static void packet_done(Packet *packet)
@@ -74,7 +73,8 @@ static int link_send_status(LinkServer *server, LinkKind kind)
 						 .state = server->status.state,
 						 .leader = (uint32_t)server->status.leader,
 						 .jailed = server->status.jailed,
-						 .exit_status = server->status.exit_status });
+						 .exit_status = server->status.exit_status,
+						 .denied = server->status.denied });
 }
 
 static int link_send_last(LinkServer *server)
@@ -82,7 +82,7 @@ static int link_send_last(LinkServer *server)
 	if (server->last == WORD_EXITED)
 		return link_send(server, &(LinkMessage){ .kind = LINK_EXITED,
 							 .exit_status = server->status.exit_status,
-							 .denied = server->total_denied,
+							 .denied = server->status.denied,
 							 .text = server->text });
 	return link_send(server,
 			 &(LinkMessage){ .kind = LINK_FAILED, .error = server->error, .text = server->text });
@@ -95,10 +95,11 @@ static int link_send_denied(LinkServer *server)
 	int r;
 
 	if (!server->denied.data) {
-		r = server->calls.denied(server->userdata, &m.rows, &m.n_rows);
+		r = server->calls.denied(server->userdata, &m.rows, &m.n_rows, &m.denied);
 		if (r < 0 || m.n_rows == 0)
 			return r == -ENOMEM ? r : 0;
 		m.total = m.n_rows;
+		server->status.denied = m.denied;
 		r = link_encode(&m, &server->denied.data, &server->denied.size, NULL);
 		if (r < 0)
 			return r;
@@ -401,7 +402,7 @@ int link_server_exited(LinkServer *server, int status, const char *why, uint64_t
 	if (why && !server->text)
 		return -ENOMEM;
 	server->status.exit_status = status;
-	server->total_denied = denied;
+	server->status.denied = denied;
 	server->last = WORD_EXITED;
 	server->last_due = true;
 	link_flush(server);

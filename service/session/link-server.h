@@ -30,9 +30,10 @@ typedef struct LinkServerCalls {
 	int (*reach)(void *userdata, const LinkMessage *m, char **ret_problem);
 	/*
 	 * The rows of LINK_TABLE_DENIED that the service has not been told, as they are now; at most
-	 * LINK_SERVER_DENIED_MAX, to be freed by the link server. Asked for after link_server_denied().
+	 * LINK_SERVER_DENIED_MAX, to be freed by the link server; how many attempts there were in all. Asked
+	 * for after link_server_denied().
 	 */
-	int (*denied)(void *userdata, LinkRow **ret_rows, uint32_t *ret_n);
+	int (*denied)(void *userdata, LinkRow **ret_rows, uint32_t *ret_n, uint64_t *ret_total);
 	/* The last word (failed or exited) is with the service. */
 	void (*delivered)(void *userdata);
 } LinkServerCalls;
@@ -52,6 +53,7 @@ typedef struct LinkStatus {
 	pid_t leader;
 	bool jailed;
 	int exit_status;
+	uint64_t denied; /* attempts so far */
 } LinkStatus;
 
 /* Told at once, or with the greeting of the next connection. */

@@ -37,7 +37,8 @@ void session_tell(Session *session)
 	link_server_set_status(session->link, &(LinkStatus){ .state = session_state(session),
 							     .leader = session->leader,
 							     .jailed = session->network.jailed,
-							     .exit_status = session->status });
+							     .exit_status = session->status,
+							     .denied = ledger_total(session->ledger) });
 }
 
 static void session_deadline(Session *session, uint64_t usec)
@@ -440,10 +441,11 @@ static void on_lifeline_gone(void *userdata)
 
 /* ---- birth and death ---- */
 
-static int on_link_denied(void *userdata, LinkRow **ret_rows, uint32_t *ret_n)
+static int on_link_denied(void *userdata, LinkRow **ret_rows, uint32_t *ret_n, uint64_t *ret_total)
 {
 	const Session *session = userdata;
 
+	*ret_total = ledger_total(session->ledger);
 	return ledger_news(session->ledger, ret_rows, ret_n);
 }
 

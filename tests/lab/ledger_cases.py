@@ -191,6 +191,8 @@ def ten_thousand_flows_are_counted(lab):
             equal(held.process.stdout.readline(), b"sent\n")
             wait_for(lambda h=held, u=user: counted(lab, h, u) >= 9900, f"{user}: 99 of 100 are counted")
             rows = denied(lab, held, user)
+            wait_for(lambda h=held, u=user, r=rows: json.loads(lab.run([SANDBOX, "show", "--json", h.id], u).ok().out)
+                     ["denied"] == sum(row["count"] for row in r), f"{user}: the session's count is the same")
         equal(sum(row["count"] for row in rows), 10000, str(user))
         holds(len(rows) <= 1026, f"{user}: {len(rows)} rows")
         equal(arrived(lab, f"many-{user}"), [], str(user))

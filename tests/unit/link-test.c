@@ -129,7 +129,11 @@ static void link_kinds_round_trip(void **state)
 		  .rows = &check },
 		{ .kind = LINK_ROWS, .table = LINK_TABLE_CHECKS },
 		{ .kind = LINK_HELLO, .state = SESSION_RUNNING, .leader = 4711, .jailed = true },
-		{ .kind = LINK_STATE, .state = SESSION_ENDING, .leader = 1, .exit_status = 0x0f },
+		{ .kind = LINK_STATE,
+		  .state = SESSION_ENDING,
+		  .leader = 1,
+		  .exit_status = 0x0f,
+		  .denied = 1ull << 40 },
 		{ .kind = LINK_STARTED },
 		{ .kind = LINK_FAILED, .error = (char *)"org.example", .text = (char *)"cause; fix" },
 		{ .kind = LINK_EXITED, .exit_status = 7 << 8 },
@@ -160,6 +164,7 @@ static void link_kinds_round_trip(void **state)
 		assert_int_equal(out.leader, messages[i].leader);
 		assert_int_equal(out.jailed, messages[i].jailed);
 		assert_int_equal(out.exit_status, messages[i].exit_status);
+		assert_int_equal(out.denied, messages[i].denied);
 		assert_int_equal(out.result, messages[i].result);
 		assert_int_equal(out.first, messages[i].first);
 		assert_true(out.usec == messages[i].usec);

@@ -58,7 +58,7 @@ static int on_reach(void *userdata, const LinkMessage *m, char **ret_problem)
 	return -ENOENT;
 }
 
-static int on_denied(void *userdata, LinkRow **ret_rows, uint32_t *ret_n)
+static int on_denied(void *userdata, LinkRow **ret_rows, uint32_t *ret_n, uint64_t *ret_total)
 {
 	Fixture *fixture = userdata;
 	LinkRow *row;
@@ -69,6 +69,7 @@ static int on_denied(void *userdata, LinkRow **ret_rows, uint32_t *ret_n)
 	assert_non_null(row);
 	for (size_t i = 0; i < link_table_columns(LINK_TABLE_DENIED); i++)
 		assert_true(asprintf(&row->columns[i], "%u", fixture->attempts) > 0);
+	*ret_total = fixture->attempts;
 	fixture->attempts = 0;
 	*ret_rows = row;
 	*ret_n = 1;
