@@ -17,7 +17,7 @@
 #include "shim/proxy.h"
 #include "shim/signals.h"
 #include "shim/terminal.h"
-#include "shim/text-agent.h"
+#include "dbus/text-agent.h"
 
 /*
  *   CALLING   Launch is under way: the terminal is untouched, a signal ends us, and with us the call (the

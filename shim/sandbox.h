@@ -11,7 +11,7 @@
 
 #include "dbus/base.h"
 #include "dbus/print.h"
-#include "shim/text-agent.h"
+#include "dbus/text-agent.h"
 
 typedef struct SandboxContext {
 	FILE *out, *err;

@@ -111,6 +111,8 @@ typedef struct Model {
 
 #define MODEL_DENIED_MOST 1026u /* rows of one session: what the service tells apart, and its two sums */
 
+#define MODEL_RUN_MOST 1024u /* rows of one run */
+
 Model *model_new(void);
 Model *model_free(Model *model);
 DEFINE_CLEANUP(Model, model_free)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/text-agent.h"
+#include "dbus/text-agent.h"
 
 #include <fcntl.h>
 #include <poll.h>
