@@ -52,11 +52,9 @@ DEFINE_CLEANUP(Battery, battery_free)
 /* Rows that failed; -EPIPE etc. once a row could not be sent. */
 int battery_failed(const Battery *b);
 
-/* The tables. */
+/* The table of the checks; the probes run by probes_run(), probes.h. */
 extern const Check checks_table[];
 extern const size_t checks_count;
-extern const Check probes_table[];
-extern const size_t probes_count;
 
 /*
  * Do something in a child process, which may die, block, or be changed for good by what it does. function's

@@ -96,7 +96,11 @@ typedef struct ExpectedProcess {
 		       are those of its own user namespace */
 } ExpectedProcess;
 
-/* Listeners of the session's, outside, for the probes to aim at: who gets the token has escaped. */
+/*
+ * Listeners of the session's, outside, for the probes to aim at: who gets the token has escaped. Each sends
+ * the token, without its NUL, at once to whoever connects and as the answer to every datagram. TCP4 and UDP4
+ * have one port, TCP6 and UDP6 another: whatever leads to one protocol is tried with both.
+ */
 typedef enum BaitKind {
 	BAIT_TCP4, /* 127.0.0.1 of the host */
 	BAIT_UDP4,

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The probes: attempts to get out of the jail, each for real and each in a process of its own. docs/probes.md
+ * says of every one what it stands for; a test holds that table against these.
+ *
+ * A probe leaves nothing behind, also where it gets out: it tries what would be refused before anything
+ * changes, takes a change back at once, or makes it where it ends with its process. What it needs with a name
+ * lies in the private /tmp.
+ */
+
+#include "service/inside/battery.h"
+
+typedef enum ProbeOutcome {
+	PROBE_INCONCLUSIVE, /* nothing could be tried, or what was seen says nothing */
+	PROBE_BLOCKED,
+	PROBE_ESCAPED,
+	PROBE_OUTCOME_MAX,
+} ProbeOutcome;
+
+typedef struct Probing Probing; /* what a probe that runs has found (probing.h) */
+
+typedef struct Probe {
+	const char *id;     /* "p01": never another meaning, and never used again */
+	const char *title;  /* what is attempted */
+	const char *stands; /* what an agent would have if it succeeded: for docs/probes.md */
+	void (*attempt)(Probing *p);
+	bool waits; /* it mostly waits for answers: it begins before the others and ends beside them */
+} Probe;
+
+/* In the order in which they are shown. index from 0. Return: NULL at the end. */
+const Probe *probe_at(size_t index);
+const Probe *probe_find(const char *id);
+
+/* Run all of them, a row for each: "pass" blocked, "fail" escaped, "note" inconclusive. */
+void probes_run(Battery *b);
