@@ -7,6 +7,7 @@
  */
 
 #include "dbus/base.h"
+#include "tui/format.h"
 #include "tui/style.h"
 
 typedef struct Column {
@@ -17,6 +18,10 @@ typedef struct Column {
 	unsigned least;    /* cells that it keeps when the screen is narrow; 0: never cut */
 	unsigned weight; /* which goes first when even that is too much: 0 stays always, larger go earlier */
 } Column;
+
+/* How cells of the column become lines, for format_cell() and its like: a path is bytes, all else sentences.
+ */
+FormatFlags column_flags(const Column *column) _pure_;
 
 typedef struct Cell {
 	const char *text; /* never NULL */
@@ -46,7 +51,11 @@ Table *table_new(const Column *columns, size_t n_columns);
 Table *table_free(Table *table);
 DEFINE_CLEANUP(Table, table_free)
 
-/* Take new rows, which belong to the table then. The selection stays on its key, else near its place. */
+/*
+ * Take new rows, which belong to the table then. The selection stays on its key, else near its place; as long
+ * as nobody has moved it, it stays on the first row. What is above the screen may grow or shrink: the rows on
+ * it stay where they are.
+ */
 int table_take(Table *table, Rows *rows);
 
 size_t table_total(const Table *table); /* all rows */
@@ -81,6 +90,8 @@ const char *table_filter_text(const Table *table); /* NULL: none */
 int table_search(Table *table, const char *text);
 /* As format_find() takes it. Return: NULL for none. */
 const char *table_search_text(const Table *table);
+/* While it is typed: go to the selected row or the first one behind it that holds it, round the end. */
+bool table_search_here(Table *table);
 /* Go to the next row, round the end. Return: false when no row holds it. */
 bool table_search_next(Table *table, bool backward);
 /*
