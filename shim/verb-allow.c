@@ -10,7 +10,7 @@
 #include "service/link/pack.h"
 #include "shim/verb.h"
 #include "shim/verbs.h"
-#include "shim/why.h"
+#include "dbus/why.h"
 
 typedef struct Action {
 	const char *name;

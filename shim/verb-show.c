@@ -7,7 +7,7 @@
 
 #include "shim/verb.h"
 #include "shim/verbs.h"
-#include "shim/why.h"
+#include "dbus/why.h"
 
 static const PrintColumn columns[] = {
 	{ "ID", "id", PRINT_TEXT, false },

@@ -6,7 +6,7 @@
 
 #include "shim/verb.h"
 #include "shim/verbs.h"
-#include "shim/why.h"
+#include "dbus/why.h"
 
 static const PrintColumn path_columns[] = {
 	{ "PATH", "path", PRINT_TEXT, false },       { "LEADS TO", "leads_to", PRINT_TEXT, false },
@@ -155,15 +155,6 @@ static int why_path(const SandboxCall *call, const SandboxContext *context)
 	return explain_path(call, context, id, path, &exposure);
 }
 
-static const char *verdict_meaning(const char *verdict)
-{
-	if (streq(verdict, "deny"))
-		return "refused, whatever way is tried";
-	if (streq(verdict, "dns"))
-		return "reached: names are resolved there";
-	return streq(verdict, "internet") ? "reached, as the internet" : "reached";
-}
-
 /* What the session says of IPv6, which has no routes of ours. */
 static const char *ipv6_reason(const ClientTable *posture)
 {
@@ -188,7 +179,7 @@ static int say_others(const ClientTable *routes, WhyNetwork network, const char 
 	size_t n = why_others(routes, network, verdict);
 
 	if (n > 0 && asprintf(ret, "%s, but for %zu smaller %s in it ('claude-sandbox routes' lists %s)",
-			      verdict_meaning(verdict), n, n == 1 ? "destination" : "destinations",
+			      why_verdict(verdict), n, n == 1 ? "destination" : "destinations",
 			      n == 1 ? "it" : "them") < 0) {
 		*ret = NULL;
 		return -ENOMEM;
@@ -236,7 +227,7 @@ static int explain_network(const SandboxCall *call, const SandboxContext *contex
 	if (r < 0)
 		return verb_complain_memory(context);
 	answer[2] = cells[ROUTE_VERDICT];
-	answer[3] = others ?: verdict_meaning(cells[ROUTE_VERDICT]);
+	answer[3] = others ?: why_verdict(cells[ROUTE_VERDICT]);
 	answer[4] = cells[ROUTE_DESTINATION];
 	answer[5] = *cells[ROUTE_DEVICE] ? cells[ROUTE_DEVICE] : NULL;
 	answer[6] = cells[ROUTE_STATE];

@@ -7,6 +7,7 @@
 
 #include "dbus/client-remote.h"
 #include "dbus/names.h"
+#include "dbus/why.h"
 
 int verb_open(const SandboxContext *context, sd_bus **ret, sd_bus_error *reterr)
 {
@@ -77,13 +78,6 @@ int verb_wait(const SandboxContext *context, sd_bus *bus)
 	return polls[1].revents & (POLLERR | POLLHUP) ? 1 : 0;
 }
 
-bool verb_path_is_within(const char *path, const char *directory)
-{
-	const char *rest = starts_with(path, directory);
-
-	return rest && (*rest == '\0' || *rest == '/' || streq(directory, "/"));
-}
-
 /*
  * The only session of all, or of those whose workspace holds the current directory; one that ends has nothing
  * to say any more. Return: 0 or an errno.
@@ -100,7 +94,7 @@ static int choose_session(const SandboxContext *context, const ClientSessions *s
 			continue;
 		any = session->id;
 		n++;
-		if (!context->directory || !verb_path_is_within(context->directory, session->workspace))
+		if (!context->directory || !why_is_within(context->directory, session->workspace))
 			continue;
 		here = session->id;
 		n_here++;

@@ -59,6 +59,3 @@ int verb_find_session(const SandboxContext *context, const char *id, sd_bus **re
  * output has gone, and nothing is left to be done; a negative errno.
  */
 int verb_wait(const SandboxContext *context, sd_bus *bus);
-
-/* Is path at directory or below it? Both absolute, without a slash at the end but for "/". */
-bool verb_path_is_within(const char *path, const char *directory);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "shim/why.h"
+#include "dbus/why.h"
 
 #define ROW(path, kind, mode) (char *)(path), (char *)(kind), (char *)(mode), (char *)"rule", (char *)"why"
 

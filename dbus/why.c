@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/why.h"
+#include "dbus/why.h"
 
 #include <arpa/inet.h>
-
-#include "shim/verb.h"
 
 #define LINKS_MAX 40 /* as the kernel: path_resolution(7) */
 
@@ -17,6 +15,13 @@ static bool is_kind(const ClientTable *exposure, ssize_t row, const char *kind)
 	return streq(cell(exposure, row, EXPOSURE_KIND), kind);
 }
 
+bool why_is_within(const char *path, const char *directory)
+{
+	const char *rest = starts_with(path, directory);
+
+	return rest && (*rest == '\0' || *rest == '/' || streq(directory, "/"));
+}
+
 ssize_t why_entry(const ClientTable *exposure, const char *path)
 {
 	for (ssize_t row = (ssize_t)exposure->n_rows - 1; row >= 0; row--) {
@@ -25,7 +30,7 @@ ssize_t why_entry(const ClientTable *exposure, const char *path)
 
 		if (is_kind(exposure, row, "descriptor"))
 			continue;
-		if (itself ? streq(path, place) : verb_path_is_within(path, place))
+		if (itself ? streq(path, place) : why_is_within(path, place))
 			return row;
 	}
 	return WHY_NONE;
@@ -306,4 +311,13 @@ WhyFamily why_address(const char *text, uint32_t *ret_ipv4)
 	memcpy(&ipv4, ipv6.s6_addr + 12, sizeof(ipv4));
 	*ret_ipv4 = ntohl(ipv4.s_addr);
 	return WHY_IPV4;
+}
+
+const char *why_verdict(const char *verdict)
+{
+	if (streq(verdict, "deny"))
+		return "refused, whatever way is tried";
+	if (streq(verdict, "dns"))
+		return "reached: names are resolved there";
+	return streq(verdict, "internet") ? "reached, as the internet" : "reached";
 }

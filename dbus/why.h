@@ -11,6 +11,9 @@ enum { ROUTE_DESTINATION, ROUTE_VERDICT, ROUTE_DEVICE, ROUTE_REASON, ROUTE_STATE
 
 #define WHY_NONE (-1)
 
+/* Is path at directory or below it? Both absolute, without a slash at the end but for "/". */
+bool why_is_within(const char *path, const char *directory);
+
 /* readlink(2). Return: 0 with *ret; -EINVAL for what is no link; another negative errno. */
 typedef int (*WhyReadLink)(const char *path, char **ret);
 
@@ -43,6 +46,8 @@ typedef struct WhyNetwork {
  * there and holds it, and of two equal ones that which does not deny. Return: its row, or WHY_NONE.
  */
 ssize_t why_route(const ClientTable *routes, WhyNetwork network);
+/* What a route's verdict means for who sends there, in words. */
+const char *why_verdict(const char *verdict);
 /* How many routes to a part of the network decide otherwise than verdict? */
 size_t why_others(const ClientTable *routes, WhyNetwork network, const char *verdict);
 /* Could it be an allow-ip? */
