@@ -79,14 +79,14 @@ static int append_properties(sd_bus_message *reply)
 	r = sd_bus_message_open_container(reply, 'a', "{sv}");
 	if (r >= 0)
 		r = sd_bus_message_append(
-			reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", SESSION_PROPERTY_ID, "s",
-			ONE, SESSION_PROPERTY_AGENT, "s", "claude", SESSION_PROPERTY_USER, "s", "ann",
+			reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", SESSION_PROPERTY_ID,
+			"s", ONE, SESSION_PROPERTY_AGENT, "s", "claude", SESSION_PROPERTY_USER, "s", "ann",
 			SESSION_PROPERTY_UID, "u", 1000u, SESSION_PROPERTY_STARTED, "t",
 			UINT64_C(1700000000000000), SESSION_PROPERTY_STATE, "s", "running",
 			SESSION_PROPERTY_LEADER, "u", 42u, SESSION_PROPERTY_JAILED, "b", jailed,
 			SESSION_PROPERTY_WARNINGS, "as", 1, "mind\033[1m", SESSION_PROPERTY_POSTURE, "a(sss)",
-			1, "ipv6", "off", "no such thing", SESSION_PROPERTY_EXIT_STATUS, "i", -1, "OfLater",
-			"i", 1);
+			1, "ipv6", "off", "no such thing", SESSION_PROPERTY_EXIT_STATUS, "i", -1,
+			SESSION_PROPERTY_DENIED, "t", UINT64_C(3), "OfLater", "i", 1);
 	if (r >= 0)
 		r = append_workspace(reply);
 	return r < 0 ? r : sd_bus_message_close_container(reply);
@@ -193,6 +193,7 @@ static void show_is_a_page(void **state)
 		      "WORKSPACE  /src/\\xff\\x1b[2J\\x0a\n"
 		      "LEADER     42\n"
 		      "NETWORK    jailed\n"
+		      "DENIED     3\n"
 		      "PATHS      4 (1 ro, 2 rw, 0 masked, 1 private)\n"
 		      "VARIABLES  2\n"
 		      "ROUTES     2 (1 deny)\n"
@@ -223,7 +224,8 @@ static void show_of_a_silent_session(void **state)
 		"\",\n  \"agent\": \"claude\",\n  \"user\": \"ann\",\n  \"uid\": 1000,\n"
 		"  \"state\": \"running\",\n  \"started_usec\": 1700000000000000,\n"
 		"  \"workspace\": \"/src/\\\\xff\\u001b[2J\\n\",\n  \"leader\": 42,\n  \"jailed\": false,\n"
-		"  \"exit_status\": null,\n  \"paths\": null,\n  \"paths_ro\": null,\n  \"paths_rw\": null,\n"
+		"  \"exit_status\": null,\n  \"denied\": 3,\n  \"paths\": null,\n  \"paths_ro\": null,\n  "
+		"\"paths_rw\": null,\n"
 		"  \"paths_masked\": null,\n  \"paths_private\": null,\n  \"variables\": null,\n"
 		"  \"routes\": null,\n  \"routes_deny\": null,\n  \"ports\": null,\n"
 		"  \"ports_listening\": null,\n"
