@@ -427,12 +427,15 @@ static int client_add(Clients *clients, const char *name, Client **ret)
 	return 0;
 }
 
-/* Weighing costs time too, so only who carries arguments may be heavy. */
+/* Weighing costs time too, so only who carries arguments or an environment may be heavy. */
 static size_t weight_limit(sd_bus_message *m)
 {
-	return sd_bus_message_is_method_call(m, CS_MANAGER_INTERFACE, CS_MEMBER_LAUNCH)
-		       ? CLIENT_LAUNCH_BYTES_MAX
-		       : CLIENT_MESSAGE_BYTES_MAX;
+	static const char *const heavy[] = { CS_MEMBER_LAUNCH, CS_MEMBER_VERIFY, CS_MEMBER_DOCTOR };
+
+	for (size_t i = 0; i < ELEMENTSOF(heavy); i++)
+		if (sd_bus_message_is_method_call(m, CS_MANAGER_INTERFACE, heavy[i]))
+			return CLIENT_LAUNCH_BYTES_MAX;
+	return CLIENT_MESSAGE_BYTES_MAX;
 }
 
 static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)

@@ -24,8 +24,8 @@
 #define CLIENTS_HELD_MAX 512u
 #define CLIENTS_HELD_BYTES_MAX (32u << 20)
 /*
- * The weight of one message: of Launch, its bytes and strings and a frame; of any other, what an option or an
- * address may need.
+ * The weight of one message: of Launch, Verify and Doctor, its bytes and strings and a frame; of any other,
+ * what an option or an address may need.
  */
 #define CLIENT_LAUNCH_BYTES_MAX \
 	(CS_REQUEST_BYTES_MAX + CS_REQUEST_STRINGS_MAX * WIRE_VALUE_WEIGHT + (256u << 10))

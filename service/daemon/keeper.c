@@ -212,6 +212,9 @@ static void take_message(Keeper *keeper, const LinkMessage *m)
 		take_denied(keeper, m);
 		changes = take_attempts(session, m);
 		break;
+	case LINK_ROWS:
+		keeper->events->rows(keeper->userdata, session, m->serial != 0, m->rows, m->n_rows);
+		return;
 	case LINK_STARTED:
 		refresh(keeper);
 		keeper->events->started(keeper->userdata, session);
@@ -403,6 +406,11 @@ int keeper_allow(Keeper *keeper, const char *address, const char *comment, uint6
 	return keeper->link ? link_client_allow(keeper->link, address, comment, usec, configured, function,
 						userdata)
 			    : -ENOTCONN;
+}
+
+int keeper_verify(Keeper *keeper, bool probes, LinkDoneFunction function, void *userdata)
+{
+	return keeper->link ? link_client_verify(keeper->link, probes, function, userdata) : -ENOTCONN;
 }
 
 int keeper_revoke(Keeper *keeper, const char *address, bool configured, LinkDoneFunction function,

@@ -38,6 +38,9 @@ typedef struct KeeperEvents {
 	void (*started)(void *userdata, Session *session);
 	/* Attempts that were denied: rows of LINK_TABLE_DENIED. At most KEEPER_DENIED_MAX rows a second. */
 	void (*denied)(void *userdata, Session *session, const LinkRow *rows, uint32_t n);
+	/* What it found in its jail: rows of LINK_TABLE_CHECKS, not checked yet. running: asked for by
+	 * keeper_verify(); else it is a session that was made to check. */
+	void (*rows)(void *userdata, Session *session, bool running, const LinkRow *rows, uint32_t n);
 	/* error and text are the session's own words: not checked yet. */
 	void (*failed)(void *userdata, Session *session, const char *error, const char *text);
 	/* Its process has gone and its directory too. The last call; the receiver removes session and keeper.
@@ -64,8 +67,9 @@ void keeper_kill(Keeper *keeper);
 /* As link_client_get_table(); -ENOTCONN without a link. function is called before the session is freed. */
 int keeper_get_table(Keeper *keeper, LinkTable table, uint32_t max_rows, LinkTableFunction function,
 		     void *userdata);
-/* As link_client_allow() and link_client_revoke(); likewise. */
+/* As link_client_allow(), link_client_verify() and link_client_revoke(); likewise. */
 int keeper_allow(Keeper *keeper, const char *address, const char *comment, uint64_t usec, bool configured,
 		 LinkDoneFunction function, void *userdata);
+int keeper_verify(Keeper *keeper, bool probes, LinkDoneFunction function, void *userdata);
 int keeper_revoke(Keeper *keeper, const char *address, bool configured, LinkDoneFunction function,
 		  void *userdata);

@@ -219,6 +219,8 @@ static int make_request(Making *making, char **ret_problem)
 	_cleanup_free_ uint8_t *data = NULL;
 	/* Everything is borrowed: this one is never done away with. */
 	const SessionRequest request = {
+		.purpose = launch->kind->purpose,
+		.probes = launch->probes,
 		.id = making->id,
 		.agent = launch->request.agent,
 		.uid = making->user.uid,
@@ -420,8 +422,10 @@ static int start(Making *making, char **ret_problem)
 	/* The keeper clears up from here on, whatever happens. */
 	making->directory = false;
 	launch->session = session;
+	session->hidden = launch->kind->purpose != PURPOSE_AGENT;
 	r = run_dir_write_policy(session->id, &launch->config);
-	if (r >= 0)
+	/* Without a record the next service takes nothing over, and there is nobody left to answer. */
+	if (r >= 0 && !session->hidden)
 		r = write_record(session);
 	if (r >= 0)
 		r = watch_start(launch);
@@ -430,6 +434,8 @@ static int start(Making *making, char **ret_problem)
 		keeper_kill(session->keeper);
 		return refuse(ret_problem, r, "The session cannot be watched: %s.", strerror(-r));
 	}
+	if (session->hidden)
+		return 0;
 	audit_launch(manager->audit, session, launch->widened,
 		     !launch->widened    ? NULL
 		     : session->uid == 0 ? "root"

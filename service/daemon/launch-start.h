@@ -6,6 +6,7 @@
 #include "service/daemon/caller.h"
 #include "service/daemon/launch.h"
 #include "service/daemon/request.h"
+#include "service/daemon/row-list.h"
 #include "service/daemon/session-group.h"
 #include "service/plan/config.h"
 #include "service/plan/profile.h"
@@ -13,6 +14,7 @@
 struct Launch {
 	Manager *manager;
 	Client *client;
+	const LaunchKind *kind;
 	sd_bus_message *call; /* kept for its answer alone */
 	LaunchRequest request;
 	size_t weight; /* of request, see wire_weigh(); 0 when it is no longer held */
@@ -31,6 +33,12 @@ struct Launch {
 	sd_event_source *listening, *deadline;
 	const char *refusal;  /* what to answer when the session ends without a word; NULL: that it died */
 	const char *sentence; /* static; NULL: the general one */
+
+	/* Of Verify and Doctor. */
+	bool running; /* what checks was executed */
+	bool probes;
+	char *row_call; /* the option call: rows are sent as they come; NULL: in the answer alone */
+	RowList rows;
 
 	Launch *next;
 };

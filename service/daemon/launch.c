@@ -70,6 +70,8 @@ void launch_free(Launch *launch)
 	launch_forget_request(launch);
 	caller_facts_done(&launch->facts);
 	free(launch->widened);
+	free(launch->row_call);
+	row_list_done(&launch->rows);
 	free(launch);
 	give_back(manager);
 	launch_queue_moved(manager);
@@ -79,10 +81,11 @@ void launch_refuse(Launch *launch, const char *error, const char *sentence)
 {
 	_cleanup_free_ char *shown = wire_text(error_sentence(error, sentence), SENTENCE_MAX);
 
-	log_line("uid %u: launch of %s refused: %s", launch->client->uid, launch->profile->name,
-		 shown ? shown : error);
-	audit_refused(launch->manager->audit, launch->client->uid, CS_MEMBER_LAUNCH, error,
-		      launch->profile->name, launch->session ? launch->session->id : NULL);
+	log_line("uid %u: %s of %s refused: %s", launch->client->uid, launch->kind->member,
+		 launch->profile->name, shown ? shown : error);
+	audit_refused(launch->manager->audit, launch->client->uid, launch->kind->member, error,
+		      launch->profile->name,
+		      launch->session && !launch->session->hidden ? launch->session->id : NULL);
 	(void)sd_bus_reply_method_errorf(launch->call, error, "%s",
 					 shown ? shown : error_sentence(error, NULL));
 	launch_free(launch);
@@ -324,7 +327,7 @@ static int launch_ask(Launch *launch, sd_bus_message *call, const char *action)
 }
 
 int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const char *action,
-		 sd_bus_error *reterr)
+		 const LaunchKind *kind, sd_bus_error *reterr)
 {
 	Launch *launch = calloc(1, sizeof(*launch));
 	ssize_t weight;
@@ -335,6 +338,7 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 	*launch = (Launch){
 		.manager = manager,
 		.client = client_ref(client),
+		.kind = kind,
 		.request = LAUNCH_REQUEST_INIT,
 		.config = CONFIG_INIT,
 		.listening_fd = FD_NONE,
@@ -351,7 +355,7 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 		r = check_caller(launch, reterr);
 	}
 	if (r >= 0)
-		r = launch_request_read(call, &launch->request, reterr);
+		r = kind->read(launch, call, reterr);
 	if (r >= 0)
 		r = check_terminal(launch, reterr);
 	if (r >= 0)
@@ -363,9 +367,9 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 	if (r >= 0)
 		r = launch_ask(launch, call, action);
 	if (r < 0) {
-		log_line("uid %u: launch refused: %s", client->uid,
+		log_line("uid %u: %s refused: %s", client->uid, kind->member,
 			 reterr->message ? reterr->message : strerror(-r));
-		audit_refused(manager->audit, client->uid, CS_MEMBER_LAUNCH, reterr->name,
+		audit_refused(manager->audit, client->uid, kind->member, reterr->name,
 			      launch->profile ? launch->profile->name : NULL, NULL);
 		launch_free(launch);
 		return r;
@@ -375,18 +379,50 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 	return 1;
 }
 
-void launch_session_started(Manager *manager, Session *session)
+static int read_agents_request(Launch *launch, sd_bus_message *call, sd_bus_error *reterr)
 {
-	Launch *launch = launch_of(manager, session);
+	return launch_request_read(call, &launch->request, reterr);
+}
+
+static void agent_started(Launch *launch)
+{
+	const Session *session = launch->session;
 	int r;
 
-	if (!launch)
-		return;
 	r = sd_bus_reply_method_return(launch->call, "soh", session->id, session->path, launch->lifeline_fd);
 	if (r < 0)
 		launch_refuse(launch, SD_BUS_ERROR_FAILED, "The answer could not be sent; try again.");
 	else
 		launch_free(launch);
+}
+
+static void agent_ended(Launch *launch)
+{
+	launch_refuse(launch, launch->refusal ? launch->refusal : CS_ERROR_SESSION_DIED, launch->sentence);
+}
+
+const LaunchKind launch_of_agent = {
+	.member = CS_MEMBER_LAUNCH,
+	.purpose = PURPOSE_AGENT,
+	.read = read_agents_request,
+	.started = agent_started,
+	.ended = agent_ended,
+};
+
+void launch_session_started(Manager *manager, Session *session)
+{
+	Launch *launch = launch_of(manager, session);
+
+	if (launch)
+		launch->kind->started(launch);
+}
+
+void launch_session_rows(Manager *manager, Session *session, const LinkRow *rows, uint32_t n)
+{
+	Launch *launch = launch_of(manager, session);
+
+	if (launch && launch->kind->rows)
+		launch->kind->rows(launch, rows, n);
 }
 
 void launch_session_failed(Manager *manager, Session *session, const char *error, const char *text)
@@ -403,8 +439,7 @@ void launch_session_ended(Manager *manager, Session *session)
 	Launch *launch = launch_of(manager, session);
 
 	if (launch)
-		launch_refuse(launch, launch->refusal ? launch->refusal : CS_ERROR_SESSION_DIED,
-			      launch->sentence);
+		launch->kind->ended(launch);
 }
 
 void launch_client_gone(Manager *manager, Client *client)

@@ -32,6 +32,8 @@ struct LinkClient {
 	void *userdata;
 	uint32_t last_serial;
 	Question questions[LINK_WAITING_MAX];
+	Question verify; /* has a place of its own: it takes longer than the others */
+	uint64_t verify_until_usec;
 };
 
 void link_cells_done(LinkCells *cells)
@@ -93,6 +95,8 @@ static void link_end(LinkClient *link, int question_result)
 	for (size_t i = 0; i < LINK_WAITING_MAX; i++)
 		if (link->questions[i].serial != 0)
 			question_answer(&link->questions[i], question_result, NULL);
+	if (link->verify.serial != 0)
+		question_answer(&link->verify, question_result, NULL);
 }
 
 static void link_close(LinkClient *link, int error)
@@ -116,7 +120,7 @@ static Question *question_find(LinkClient *link, uint32_t serial)
 	for (size_t i = 0; serial != 0 && i < LINK_WAITING_MAX; i++)
 		if (link->questions[i].serial == serial)
 			return &link->questions[i];
-	return NULL;
+	return serial != 0 && link->verify.serial == serial ? &link->verify : NULL;
 }
 
 static int link_send(LinkClient *link, const LinkMessage *m)
@@ -234,6 +238,22 @@ static int on_done(LinkClient *link, const LinkMessage *m)
 	return 0;
 }
 
+/* Each row gives it time for the next one. */
+static int on_rows(LinkClient *link, const LinkMessage *m)
+{
+	uint64_t now = 0, until;
+
+	if (m->serial != 0) {
+		if (link->verify.serial != m->serial)
+			return 0;
+		(void)sd_event_now(link->event, CLOCK_MONOTONIC, &now);
+		until = MIN_OF(now + LINK_CLIENT_SILENCE_USEC, link->verify_until_usec);
+		(void)sd_event_source_set_time(link->verify.timer, until);
+	}
+	link->events->message(link->userdata, m);
+	return 0;
+}
+
 static int link_dispatch(LinkClient *link, LinkMessage *m)
 {
 	switch (m->kind) {
@@ -245,6 +265,8 @@ static int link_dispatch(LinkClient *link, LinkMessage *m)
 	case LINK_DENIED:
 		link->events->message(link->userdata, m);
 		return 0;
+	case LINK_ROWS:
+		return on_rows(link, m);
 	case LINK_TABLE:
 		return on_table(link, m);
 	case LINK_DONE:
@@ -254,7 +276,6 @@ static int link_dispatch(LinkClient *link, LinkMessage *m)
 	case LINK_ALLOW:
 	case LINK_REVOKE:
 	case LINK_VERIFY:
-	case LINK_ROWS:
 	case LINK_KIND_MAX:
 		break;
 	}
@@ -315,6 +336,18 @@ static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
+static int question_begin(LinkClient *link, Question *question, uint64_t usec)
+{
+	int r;
+
+	*question = (Question){ .link = link, .serial = next_serial(link), .table = LINK_TABLE_MAX };
+	r = sd_event_add_time_relative(link->event, &question->timer, CLOCK_MONOTONIC, usec,
+				       20 * USEC_PER_MSEC, on_timeout, question);
+	if (r < 0)
+		*question = (Question){ 0 };
+	return r < 0 ? r : 0;
+}
+
 static int question_open(LinkClient *link, Question **ret)
 {
 	Question *question = NULL;
@@ -327,15 +360,10 @@ static int question_open(LinkClient *link, Question **ret)
 			question = &link->questions[i];
 	if (!question)
 		return -EBUSY;
-	*question = (Question){ .link = link, .serial = next_serial(link), .table = LINK_TABLE_MAX };
-	r = sd_event_add_time_relative(link->event, &question->timer, CLOCK_MONOTONIC, LINK_ANSWER_USEC,
-				       20 * USEC_PER_MSEC, on_timeout, question);
-	if (r < 0) {
-		*question = (Question){ 0 };
-		return r;
-	}
-	*ret = question;
-	return 0;
+	r = question_begin(link, question, LINK_ANSWER_USEC);
+	if (r == 0)
+		*ret = question;
+	return r;
 }
 
 static int question_sent(Question *question, int r)
@@ -405,6 +433,28 @@ int link_client_revoke(LinkClient *link, const char *address, bool configured, L
 	return ask(link,
 		   &(LinkMessage){ .kind = LINK_REVOKE, .text = (char *)address, .configured = configured },
 		   function, userdata);
+}
+
+int link_client_verify(LinkClient *link, bool probes, LinkDoneFunction function, void *userdata)
+{
+	Question *question = &link->verify;
+	uint64_t now = 0;
+	int r;
+
+	if (link->over)
+		return -ENOTCONN;
+	if (question->serial != 0)
+		return -EBUSY;
+	r = question_begin(link, question, LINK_CLIENT_SILENCE_USEC);
+	if (r < 0)
+		return r;
+	(void)sd_event_now(link->event, CLOCK_MONOTONIC, &now);
+	link->verify_until_usec = now + LINK_CLIENT_VERIFY_USEC;
+	question->done_function = function;
+	question->userdata = userdata;
+	return question_sent(question, link_send(link, &(LinkMessage){ .kind = LINK_VERIFY,
+								       .serial = question->serial,
+								       .probes = probes }));
 }
 
 int link_client_new(sd_event *event, int fd, const LinkClientEvents *events, void *userdata, LinkClient **ret)

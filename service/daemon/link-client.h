@@ -29,7 +29,7 @@ typedef struct LinkCells {
 void link_cells_done(LinkCells *cells);
 
 typedef struct LinkClientEvents {
-	/* HELLO, STATE, STARTED, FAILED, EXITED or DENIED has come. */
+	/* HELLO, STATE, STARTED, FAILED, EXITED, DENIED or ROWS has come. */
 	void (*message)(void *userdata, const LinkMessage *m);
 	/*
 	 * The link is over: error is 0 for its end, -EBADMSG for a broken protocol, or another errno. Called
@@ -73,6 +73,15 @@ int link_client_allow(LinkClient *link, const char *address, const char *comment
 		      bool configured, LinkDoneFunction function, void *userdata);
 int link_client_revoke(LinkClient *link, const char *address, bool configured, LinkDoneFunction function,
 		       void *userdata);
+
+/*
+ * Ask it to check the jail that runs; probes: to try the ways out as well. Rows come as messages, with a
+ * serial that is not 0. One at a time, beside the other questions. function: result is what the session says;
+ * -ETIMEDOUT after LINK_CLIENT_SILENCE_USEC without a row, or LINK_CLIENT_VERIFY_USEC in all. As above.
+ */
+#define LINK_CLIENT_SILENCE_USEC (5 * USEC_PER_SEC)
+#define LINK_CLIENT_VERIFY_USEC (60 * USEC_PER_SEC)
+int link_client_verify(LinkClient *link, bool probes, LinkDoneFunction function, void *userdata);
 
 /* Read what is waiting, for a session whose process has just ended. */
 void link_client_drain(LinkClient *link);

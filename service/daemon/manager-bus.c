@@ -10,6 +10,7 @@
 #include "service/daemon/request.h"
 #include "service/daemon/session-properties.h"
 #include "service/daemon/sight.h"
+#include "service/daemon/verify-call.h"
 
 /* Of one cell of a table about the configuration: a path is the longest that it holds. */
 #define CELL_MAX (2 * CS_PATH_BYTES_MAX)
@@ -219,7 +220,13 @@ static int on_stop_session(Manager *manager, Client *client, sd_bus_message *m, 
 static int on_launch(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
 		     sd_bus_error *reterr)
 {
-	return launch_begin(manager, client, m, entry->action, reterr);
+	return launch_begin(manager, client, m, entry->action, &launch_of_agent, reterr);
+}
+
+static int on_verify(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
+		     sd_bus_error *reterr)
+{
+	return launch_begin(manager, client, m, entry->action, &launch_of_verify, reterr);
 }
 
 static const struct {
@@ -227,6 +234,7 @@ static const struct {
 	MemberFunction function;
 } members[] = {
 	{ CS_MEMBER_LAUNCH, on_launch },
+	{ CS_MEMBER_VERIFY, on_verify },
 	{ CS_MEMBER_LIST_ALLOW_IP, allow_ip_list },
 	{ CS_MEMBER_ADD_ALLOW_IP, allow_ip_add },
 	{ CS_MEMBER_REMOVE_ALLOW_IP, allow_ip_remove },

@@ -23,6 +23,7 @@
 #include "service/daemon/session-bus.h"
 #include "service/daemon/session-tables.h"
 #include "service/daemon/sight.h"
+#include "service/daemon/verify-session.h"
 
 #define STOPS_MAX 256u
 #define STOPS_OF_USER_MAX 64u
@@ -69,7 +70,7 @@ static void stop_refuse_unknown(Stop *stop)
 
 static void stop_go(Stop *stop)
 {
-	Session *session = registry_find(stop->manager->registry, stop->id);
+	Session *session = registry_find_shown(stop->manager->registry, stop->id);
 	_cleanup_free_ char *why = NULL;
 
 	if (stop->blind) {
@@ -149,7 +150,7 @@ static int stop_ask(Stop *stop, sd_bus_message *call, const char *action)
 int manager_stop(Manager *manager, Client *client, sd_bus_message *call, const char *id, uint64_t grace_usec,
 		 const char *action, sd_bus_error *reterr)
 {
-	Session *session = registry_find(manager->registry, id);
+	Session *session = registry_find_shown(manager->registry, id);
 	size_t all;
 	Stop *stop;
 	int r;
@@ -192,7 +193,7 @@ static void on_session_changed(void *userdata, Session *session, unsigned change
 {
 	Manager *manager = userdata;
 
-	if (changes & KEEPER_POSTURE)
+	if (changes & KEEPER_POSTURE && !session->hidden)
 		audit_posture(manager->audit, session);
 	signals_session_changed(&manager->signals, session, changes);
 }
@@ -209,6 +210,14 @@ static void on_session_started(void *userdata, Session *session)
 	launch_session_started(userdata, session);
 }
 
+static void on_session_rows(void *userdata, Session *session, bool running, const LinkRow *rows, uint32_t n)
+{
+	if (running)
+		verify_session_rows(userdata, session, rows, n);
+	else
+		launch_session_rows(userdata, session, rows, n);
+}
+
 static void on_session_failed(void *userdata, Session *session, const char *error, const char *text)
 {
 	launch_session_failed(userdata, session, error, text);
@@ -219,7 +228,8 @@ static void on_session_ended(void *userdata, Session *session)
 	Manager *manager = userdata;
 
 	launch_session_ended(manager, session);
-	audit_exit(manager->audit, session);
+	if (!session->hidden)
+		audit_exit(manager->audit, session);
 
 	/* The signal tells of an object that is no longer there, and of a count without it. */
 	keeper_free(session->keeper);
@@ -259,6 +269,7 @@ const KeeperEvents manager_keeper_events = {
 	.changed = on_session_changed,
 	.started = on_session_started,
 	.denied = on_session_denied,
+	.rows = on_session_rows,
 	.failed = on_session_failed,
 	.ended = on_session_ended,
 };
@@ -281,6 +292,7 @@ static void on_client_gone(void *userdata, Client *client)
 	launch_client_gone(manager, client);
 	sight_forget(manager, client);
 	session_tables_client_gone(manager, client);
+	verify_session_client_gone(manager, client);
 	allow_ip_client_gone(manager, client);
 	for (Stop *stop = manager->stops, *next; stop; stop = next) {
 		next = stop->next;
@@ -315,7 +327,7 @@ static void on_config_changed(void *userdata, bool policy, bool allow_ip)
 static bool manager_busy(const Manager *manager)
 {
 	if (registry_first(manager->registry) || manager->launches || manager->stops ||
-	    manager->table_queries || manager->allow_calls || manager->sights)
+	    manager->table_queries || manager->allow_calls || manager->sights || manager->verify_runs)
 		return true;
 	if (clients_hold(manager->clients))
 		return true;
@@ -376,6 +388,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	launch_end_all(manager);
 	sight_forget(manager, NULL);
 	session_tables_end_all(manager);
+	verify_session_end_all(manager);
 	allow_ip_end_all(manager);
 	while (manager->stops)
 		stop_refuse(manager->stops, CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again.");
@@ -504,6 +517,7 @@ Manager *manager_free(Manager *manager)
 		launch_end_all(manager);
 	sight_forget(manager, NULL);
 	session_tables_end_all(manager);
+	verify_session_end_all(manager);
 	allow_ip_end_all(manager);
 	while (manager->stops)
 		stop_refuse(manager->stops, CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again.");

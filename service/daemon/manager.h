@@ -25,6 +25,7 @@ typedef struct Stop Stop;
 typedef struct Sight Sight;
 typedef struct TableQuery TableQuery;
 typedef struct AllowCall AllowCall;
+typedef struct VerifyRun VerifyRun;
 
 typedef struct Manager {
 	sd_event *event;
@@ -42,6 +43,7 @@ typedef struct Manager {
 	Sight *sights;             /* likewise: who asks to see what others run */
 	TableQuery *table_queries; /* what sessions are asked for callers */
 	AllowCall *allow_calls;    /* about addresses, not ended yet */
+	VerifyRun *verify_runs;    /* of sessions that check their own jail for callers */
 	size_t untrimmed;          /* bytes that launches asked for since memory was given back */
 	bool stopping;             /* the service ends; nothing new begins */
 	bool named;                /* it has its name and is at work */

@@ -107,6 +107,13 @@ Session *registry_find(Registry *registry, const char *id)
 	return NULL;
 }
 
+Session *registry_find_shown(Registry *registry, const char *id)
+{
+	Session *session = registry_find(registry, id);
+
+	return session && !session->hidden ? session : NULL;
+}
+
 size_t registry_count(Registry *registry)
 {
 	size_t n = 0;
@@ -127,7 +134,7 @@ size_t registry_count_of(Registry *registry, uid_t uid)
 
 bool session_visible(const Session *session, uid_t uid)
 {
-	return uid == 0 || session->uid == uid;
+	return !session->hidden && (uid == 0 || session->uid == uid);
 }
 
 int session_id_make(char ret[static CS_ID_LENGTH + 1])

@@ -53,6 +53,9 @@ typedef struct Session {
 	 */
 	char **marks;
 	PolicyStamp marks_stamp;
+	/* It was made to check its jail, for one call, and ends with it: nobody sees it, lists it or stops
+	 * it. */
+	bool hidden;
 	bool awaited; /* taken over, and has not said yet how it is */
 
 	struct Keeper *keeper;      /* what watches and ends it */
@@ -79,7 +82,9 @@ Session *registry_find(Registry *registry, const char *id);
 size_t registry_count(Registry *registry);
 size_t registry_count_of(Registry *registry, uid_t uid);
 
-/* May this user see it: their own, and root every one. */
+/* Likewise, unless it is hidden. */
+Session *registry_find_shown(Registry *registry, const char *id);
+/* May this user see it: their own, and root every one; nobody a hidden one. */
 bool session_visible(const Session *session, uid_t uid);
 
 /* A fresh random id. Return: 0 or a negative errno of getrandom(2). */

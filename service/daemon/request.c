@@ -76,6 +76,14 @@ static int check_strings(char *const *strings, const char *what, sd_bus_error *r
 	return 0;
 }
 
+static int read_environment(sd_bus_message *m, size_t max_strings, size_t *budget, char ***ret,
+			    sd_bus_error *reterr)
+{
+	int r = wire_read_vector(m, max_strings, budget, ret);
+
+	return r < 0 ? bad_request(reterr, r, "environment") : check_strings(*ret, "environment", reterr);
+}
+
 static int read_words(sd_bus_message *m, LaunchRequest *request, sd_bus_error *reterr)
 {
 	size_t budget = CS_REQUEST_BYTES_MAX, n;
@@ -88,10 +96,7 @@ static int read_words(sd_bus_message *m, LaunchRequest *request, sd_bus_error *r
 	if (r < 0)
 		return r;
 	n = CS_REQUEST_STRINGS_MAX - strings_count(request->argv);
-	r = wire_read_vector(m, n, &budget, &request->environment);
-	if (r < 0)
-		return bad_request(reterr, r, "environment");
-	return check_strings(request->environment, "environment", reterr);
+	return read_environment(m, n, &budget, &request->environment, reterr);
 }
 
 static int read_cwd(sd_bus_message *m, char **ret, sd_bus_error *reterr)
@@ -263,12 +268,48 @@ int launch_request_read(sd_bus_message *m, LaunchRequest *ret, sd_bus_error *ret
 	return 0;
 }
 
+int verify_request_read(sd_bus_message *m, LaunchRequest *ret, sd_bus_error *reterr)
+{
+	_cleanup_(launch_request_done) LaunchRequest request = LAUNCH_REQUEST_INIT;
+	size_t budget = CS_REQUEST_BYTES_MAX;
+	int r;
+
+	r = read_agent(m, &request.agent, reterr);
+	if (r >= 0)
+		r = read_environment(m, CS_REQUEST_STRINGS_MAX, &budget, &request.environment, reterr);
+	if (r >= 0)
+		r = read_cwd(m, &request.cwd, reterr);
+	if (r < 0)
+		return r;
+	*ret = request;
+	request = LAUNCH_REQUEST_INIT;
+	return 0;
+}
+
+static int read_option_text(sd_bus_message *m, const OptionSpec *spec, sd_bus_error *reterr)
+{
+	const char *text;
+
+	if (sd_bus_message_read(m, "v", "s", &text) < 0)
+		return bad_request(reterr, -EBADMSG, "options");
+	if (strlen(text) > REQUEST_OPTION_MAX) {
+		sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST, "The option '%s' has at most %u bytes.",
+				  spec->key, REQUEST_OPTION_MAX);
+		return -E2BIG;
+	}
+	free(*spec->text);
+	*spec->text = strdup(text);
+	return *spec->text ? 0 : sd_bus_error_set_errno(reterr, -ENOMEM);
+}
+
 static int read_option_value(sd_bus_message *m, const OptionSpec *spec, const char *signature,
 			     sd_bus_error *reterr)
 {
 	uint64_t number = 0;
 	int truth = 0, r;
 
+	if (spec->type == 's')
+		return read_option_text(m, spec, reterr);
 	r = spec->type == 'b' ? sd_bus_message_read(m, "v", signature, &truth)
 			      : sd_bus_message_read(m, "v", signature, &number);
 	if (r < 0)

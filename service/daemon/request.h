@@ -30,6 +30,12 @@ typedef struct LaunchRequest {
 void launch_request_done(LaunchRequest *request);
 
 /*
+ * Read the agent, environment and directory of a Verify message; what follows is its options. Return: as
+ * launch_request_read().
+ */
+int verify_request_read(sd_bus_message *m, LaunchRequest *ret, sd_bus_error *reterr);
+
+/*
  * Read a Launch message. It keeps nothing of m: descriptors are duplicates. Return: 0, or a negative errno
  * with *reterr set to BadRequest or LimitsExceeded and a sentence.
  */
@@ -43,13 +49,16 @@ int launch_request_read(sd_bus_message *m, LaunchRequest *ret, sd_bus_error *ret
  */
 int descriptor_check(int fd, dev_t *ret_terminal, char **ret_problem);
 
-/* An option that a member takes: its key, its one-letter type, and where its value goes (uint64_t, for 't'
- * and 'b').
- */
+/* The longest option of type 's', in bytes. */
+#define REQUEST_OPTION_MAX 128u
+
+/* An option that a member takes: its key, its one-letter type, and where its value goes: a number for 't' and
+ * 'b', a text (allocated, replaced) for 's'. */
 typedef struct OptionSpec {
 	const char *key;
 	char type;
 	uint64_t *value;
+	char **text;
 } OptionSpec;
 
 /*

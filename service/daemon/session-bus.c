@@ -8,6 +8,7 @@
 #include "service/daemon/session-properties.h"
 #include "service/daemon/session-tables.h"
 #include "service/daemon/sight.h"
+#include "service/daemon/verify-session.h"
 #include "service/link/pack.h"
 
 /*
@@ -20,7 +21,7 @@ static int find_session(sd_bus *bus, const char *path, const char *interface, vo
 	Manager *manager = userdata;
 	const Client *client = client_of(manager->clients, sd_bus_get_current_message(bus));
 	const char *id = starts_with(path, CS_SESSION_ROOT "/");
-	Session *session = id ? registry_find(manager->registry, id) : NULL;
+	Session *session = id ? registry_find_shown(manager->registry, id) : NULL;
 
 	manager_touch(manager);
 	if (!client || !session || !sight_allows(client, session))
@@ -69,6 +70,8 @@ static int on_method(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 				    reterr);
 	if (streq(entry->member, CS_MEMBER_ALLOW_IP) || streq(entry->member, CS_MEMBER_REVOKE_IP))
 		return allow_ip_session(manager, client, m, entry, session, reterr);
+	if (streq(entry->member, CS_MEMBER_VERIFY) && sight_allows(client, session))
+		return verify_session_begin(manager, client, m, session, reterr);
 	/* Whoever found the object may see it; what it holds is not handed out on that account alone. */
 	if (session_table_of_member(entry->member, &table) && sight_allows(client, session))
 		return session_table_answer(manager, client, m, session, table, reterr);

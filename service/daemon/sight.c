@@ -34,7 +34,7 @@ bool sight_is_wide(const Client *client)
 
 bool sight_allows(const Client *client, const Session *session)
 {
-	return session_visible(session, client->uid) || sight_is_wide(client);
+	return !session->hidden && (session_visible(session, client->uid) || sight_is_wide(client));
 }
 
 static void sight_free(Sight *sight)
@@ -126,7 +126,7 @@ bool sight_holds(Manager *manager, Client *client, sd_bus_message *m)
 {
 	const char *path = sd_bus_message_get_path(m),
 		   *id = path ? starts_with(path, CS_SESSION_ROOT "/") : NULL;
-	Session *session = id ? registry_find(manager->registry, id) : NULL;
+	Session *session = id ? registry_find_shown(manager->registry, id) : NULL;
 	Sight *sight;
 
 	if (!session || sight_allows(client, session) || manager->stopping)

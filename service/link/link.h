@@ -47,12 +47,15 @@ typedef enum LinkKind {
 			   ends), configured */
 	LINK_REVOKE,    /* service: serial, text (the address), configured */
 	LINK_DENIED,    /* session: rows of LINK_TABLE_DENIED that are new or have grown; denied */
-	LINK_VERIFY, /* service: serial, probes; check the jail that runs. LINK_ROWS follow, at last LINK_DONE
-		      */
-	LINK_ROWS,   /* session: serial of LINK_VERIFY, or 0 in a session that was made to check; rows of
-			LINK_TABLE_CHECKS, in the order in which they came */
+	LINK_VERIFY,    /* service: serial, probes; check the jail that runs. LINK_ROWS follow, at last
+			   LINK_DONE: 0, LINK_CHECK_FAILED (rows say which), or another negative errno: the
+			   checks ended before they were done, text says why */
+	LINK_ROWS,      /* session: serial of LINK_VERIFY, or 0 in a session that was made to check; rows of
+			   LINK_TABLE_CHECKS, in the order in which they came */
 	LINK_KIND_MAX,
 } LinkKind;
+
+#define LINK_CHECK_FAILED (-EBADE)
 
 typedef enum LinkTable {
 	LINK_TABLE_WARNINGS,    /* text */

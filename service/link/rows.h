@@ -9,6 +9,7 @@
 #include "dbus/base.h"
 #include "service/link/pack.h"
 
+#define ROW_CHECKS 22u     /* of Verify, "01" to "22" */
 #define ROW_ID_MAX 32u     /* bytes of [a-z0-9.-] */
 #define ROW_TITLE_MAX 200u /* bytes, likewise below */
 #define ROW_DETAIL_MAX 2400u
