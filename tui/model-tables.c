@@ -28,18 +28,6 @@ ModelTable *model_table(Model *model, ModelSession *session, ModelPart part)
 	}
 }
 
-static uint64_t count_denied(const ClientTable *table)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < table->n_rows; i++) {
-		uint64_t count = strtoull(table->cells[i * DENIED_MAX + DENIED_COUNT], NULL, 10);
-
-		sum = count > UINT64_MAX - sum ? UINT64_MAX : sum + count;
-	}
-	return sum;
-}
-
 int model_take_table(Model *model, ModelSession *session, ModelPart part, ClientTable *table)
 {
 	ModelTable *to = model_table(model, session, part);
@@ -50,9 +38,7 @@ int model_take_table(Model *model, ModelSession *session, ModelPart part, Client
 	*table = (ClientTable){ 0 };
 	to->state = MODEL_HERE;
 	to->asked = false;
-	if (part == MODEL_DENIED)
-		session->denied_count = count_denied(&to->table);
-	model_touch(model, part == MODEL_DENIED ? part | MODEL_SESSIONS : part);
+	model_touch(model, part);
 	return model_set_text(&to->problem, NULL);
 }
 
@@ -149,8 +135,7 @@ int model_take_denied(Model *model, const char *id, ClientTable *row)
 	move_to_front(table, at, row->cells);
 	free(row->cells);
 	*row = (ClientTable){ 0 };
-	session->denied_count = count_denied(table);
-	model_touch(model, MODEL_DENIED | MODEL_SESSIONS);
+	model_touch(model, MODEL_DENIED);
 	return 0;
 }
 

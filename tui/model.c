@@ -58,6 +58,7 @@ Model *model_free(Model *model)
 	free(model->config_error);
 	free(model->sessions_problem);
 	free(model->open);
+	free(model->compare);
 	free(model);
 	return NULL;
 }
@@ -159,6 +160,14 @@ int model_open(Model *model, const char *id)
 	return 0;
 }
 
+int model_compare(Model *model, const char *id)
+{
+	if (id && !model_session(model, id))
+		return -ENOENT;
+	model_touch(model, OF_SESSION);
+	return model_set_text(&model->compare, id);
+}
+
 /* The oldest first; of two that began together, as their ids come. */
 static bool comes_before(const ClientSession *a, const ClientSession *b)
 {
@@ -196,6 +205,8 @@ static int end_session(Model *model, size_t i)
 	ModelSession *session = model->sessions[i];
 	char *state;
 
+	if (model->compare && streq(model->compare, session->session.id))
+		(void)model_set_text(&model->compare, NULL);
 	if (!is_open(model, session)) {
 		drop_at(model, i);
 		return 0;
@@ -289,6 +300,7 @@ int model_take_details(Model *model, const char *id, ClientDetails *details)
 	}
 	client_details_done(&known->details);
 	known->details = *details;
+	known->denied_count = details->denied;
 	*details = (ClientDetails){ 0 };
 	known->details_state = MODEL_HERE;
 	known->details_asked = known->details_stale = false;

@@ -68,7 +68,7 @@ typedef struct ModelSession {
 	bool details_asked, details_stale;
 	ClientDetails details; /* all zero unless details_state is MODEL_HERE */
 	ModelTable exposure, environment, routes, ports, denied;
-	uint64_t denied_count; /* attempts, over all rows */
+	uint64_t denied_count; /* attempts so far; known with the details */
 } ModelSession;
 
 /* Doctor or Verify. */
@@ -101,7 +101,8 @@ typedef struct Model {
 	bool all;                /* everybody's are shown, by leave of polkit */
 	ModelSession **sessions; /* the oldest first */
 	size_t n_sessions;
-	char *open; /* id of the session that the views of one session are about; NULL */
+	char *open;    /* id of the session that the views of one session are about; NULL */
+	char *compare; /* id of another one beside it; NULL */
 
 	ModelTable allow_ip, policy;
 	ModelRun doctor, verify;
@@ -131,6 +132,8 @@ ModelSession *model_session(const Model *model, const char *id);
 ModelSession *model_open_session(const Model *model);
 /* Open one (NULL: none). Return: 0, -ENOENT, -ENOMEM. */
 int model_open(Model *model, const char *id);
+/* Look at another one beside it; NULL: no more. Its exposure and variables are got too. Return likewise. */
+int model_compare(Model *model, const char *id);
 /* The sessions of a reply: new ones are added, missing ones go, tables of the others stay. *sessions is
  * emptied. Return: 0, -ENOMEM. */
 int model_take_sessions(Model *model, ClientSessions *sessions);

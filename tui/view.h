@@ -26,6 +26,7 @@ typedef enum EffectKind {
 	EFFECT_TELL,    /* text: a line of the message area */
 	EFFECT_SHOW,    /* text: several lines in a window, until a key; title above it */
 	EFFECT_GO,      /* to the view `view`, with session opened where it is not NULL */
+	EFFECT_COMPARE, /* look at session beside the open one; NULL: no more */
 	EFFECT_PROMPT,  /* a line to be typed */
 	EFFECT_CHOOSE,  /* one of several effects */
 	EFFECT_CALL,    /* of the service */
