@@ -103,7 +103,11 @@ struct View {
 	int (*headline)(const ViewContext *context, char **ret);
 	/* Why there is no row: a sentence. Return: borrowed; NULL: "nothing". */
 	const char *(*empty)(const ViewContext *context);
-	/* Everything about one row: lines "NAME: text", for the details pane and to be copied. */
+	/*
+	 * Everything about one row, for the details pane and to be copied: lines, "Name: text" and sentences.
+	 * A stranger's bytes in it are escaped already (format_line()), or their line breaks would make
+	 * lines.
+	 */
 	int (*details)(const ViewContext *context, const char *key, char **ret);
 	const ViewAction *actions; /* ends with COMMAND_NONE */
 };
