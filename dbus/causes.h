@@ -86,6 +86,8 @@
 #define FIX_RESOLVER_NONE "add one"
 #define CAUSE_RESOLVER_NO_IPV4 "no IPv4 name server in /etc/resolv.conf: names do not resolve inside"
 #define FIX_RESOLVER_NO_IPV4 "add one"
+#define CAUSE_RESOLVER_SILENT "the name server %s of /etc/resolv.conf does not answer (%s)"
+#define FIX_RESOLVER_SILENT "see whether it runs, or name another one there"
 #define CAUSE_FORWARDER_NONE                                                                               \
 	"no names will resolve inside: 192.0.2.53, 198.51.100.53 and 203.0.113.53 all lie in networks of " \
 	"the host or in an allow-ip"

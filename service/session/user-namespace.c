@@ -27,8 +27,7 @@ static long long sysctl_number(const char *path, long long fallback)
 	return strtoll(text, NULL, 10);
 }
 
-/* Is a seccomp filter on this process (proc(5), "Seccomp:" in status)? */
-static bool seccomp_is_on(void)
+bool seccomp_is_on(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
 	_cleanup_free_ char *line = NULL;
@@ -41,6 +40,11 @@ static bool seccomp_is_on(void)
 			return strtol(value, NULL, 10) == 2;
 	}
 	return false;
+}
+
+bool user_namespaces_are_restricted(void)
+{
+	return sysctl_number(SYSCTL_APPARMOR, 0) == 1;
 }
 
 /* The limits of the namespace that is left; inside the new one the same files tell of its own. */
@@ -60,7 +64,7 @@ static int explain(const Limits *limits, int error, const char *what, char **ret
 		return refuse(ret_problem, error, BECAUSE(USERNS_KERNEL), what, strerror(-error));
 	if (geteuid() != 0 && sysctl_number(SYSCTL_CLONE, 1) == 0)
 		return refuse(ret_problem, error, BECAUSE(USERNS_ROOT_ONLY));
-	if (sysctl_number(SYSCTL_APPARMOR, 0) == 1)
+	if (user_namespaces_are_restricted())
 		return refuse(ret_problem, error, BECAUSE(USERNS_APPARMOR), what, strerror(-error));
 	if (seccomp_is_on())
 		return refuse(ret_problem, error, BECAUSE(USERNS_SECCOMP), what, strerror(-error));
