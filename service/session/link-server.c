@@ -4,8 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "service/session/row-queue.h"
-
 #define LINK_BACKLOG 4
 /* How long a connection waits that cannot be taken now: no descriptors, no memory (accept(2)). */
 #define ACCEPT_AGAIN_USEC (500 * USEC_PER_MSEC)
@@ -42,9 +40,6 @@ struct LinkServer {
 	size_t n_answers;
 	bool denied_due;
 	Packet denied; /* made, and not yet taken by the socket */
-	RowQueue rows;
-	bool rows_held; /* until the event that made them has been handled: they are told together */
-	sd_event_source *rows_source;
 };
 
 static void packet_done(Packet *packet)
@@ -115,23 +110,8 @@ static int link_send_denied(LinkServer *server)
 	return r;
 }
 
-static int link_send_rows(LinkServer *server)
-{
-	_cleanup_free_ uint8_t *data = NULL;
-	size_t size = 0;
-	uint32_t n = 0;
-	int r;
-
-	r = row_queue_encode(&server->rows, &data, &size, &n);
-	if (r == 0)
-		r = packet_send(server->fd, data, size);
-	if (r == 0)
-		row_queue_drop(&server->rows, n);
-	return r;
-}
-
-/* In this order: greeting, answers, state, denied, rows, the start, the last word. Return: 0 when nothing
- * waits, or a negative errno. */
+/* In this order: greeting, answers, state, denied, the start, the last word. Return: 0 when nothing waits, or
+ * a negative errno. */
 static int link_flush_some(LinkServer *server)
 {
 	int r = 0;
@@ -161,11 +141,6 @@ static int link_flush_some(LinkServer *server)
 		if (r < 0)
 			return r;
 		server->denied_due = false;
-	}
-	while (server->rows.n > 0 && !server->rows_held) {
-		r = link_send_rows(server);
-		if (r < 0)
-			return r;
 	}
 	if (server->started_due) {
 		r = link_send(server, &(LinkMessage){ .kind = LINK_STARTED });
@@ -380,8 +355,6 @@ LinkServer *link_server_free(LinkServer *server)
 	(void)sd_event_source_disable_unref(server->again);
 	(void)close_fd(server->listen_fd);
 	packet_done(&server->denied);
-	(void)sd_event_source_disable_unref(server->rows_source);
-	row_queue_done(&server->rows);
 	free(server->buffer);
 	free(server->error);
 	free(server->text);
@@ -403,34 +376,6 @@ void link_server_denied(LinkServer *server)
 	link_flush(server);
 }
 
-static int on_rows(sd_event_source *source, void *userdata)
-{
-	LinkServer *server = userdata;
-
-	server->rows_held = false;
-	link_flush(server);
-	return 0;
-}
-
-int link_server_row(LinkServer *server, uint32_t serial, const Row *row)
-{
-	int r;
-
-	/* Of another question: what waits is told first. */
-	if (server->rows.n > 0 && server->rows.serial != serial)
-		return -EBUSY;
-	server->rows.serial = serial;
-	r = row_queue_add(&server->rows, row);
-	if (r < 0)
-		return r;
-	if (!server->rows_source)
-		r = sd_event_add_defer(server->event, &server->rows_source, on_rows, server);
-	if (r >= 0)
-		r = sd_event_source_set_enabled(server->rows_source, SD_EVENT_ONESHOT);
-	server->rows_held = r >= 0;
-	return r < 0 ? r : 0;
-}
-
 void link_server_started(LinkServer *server)
 {
 	server->last = WORD_STARTED;
@@ -444,7 +389,6 @@ int link_server_failed(LinkServer *server, const char *error, const char *text)
 	server->text = link_text(text);
 	if (!server->error || !server->text)
 		return -ENOMEM;
-	server->rows_held = false;
 	server->last = WORD_FAILED;
 	server->started_due = false;
 	server->last_due = true;
@@ -459,7 +403,6 @@ int link_server_exited(LinkServer *server, int status, const char *why, uint64_t
 		return -ENOMEM;
 	server->status.exit_status = status;
 	server->status.denied = denied;
-	server->rows_held = false;
 	server->last = WORD_EXITED;
 	server->last_due = true;
 	link_flush(server);

@@ -11,7 +11,6 @@
 
 #include "dbus/base.h"
 #include "service/link/link.h"
-#include "service/link/rows.h"
 
 #define LINK_SERVER_DENIED_MAX 32u
 
@@ -64,12 +63,6 @@ void link_server_set_status(LinkServer *server, const LinkStatus *status);
  * than a few times a second; rows that wait for a slow service are asked for when it reads again.
  */
 void link_server_denied(LinkServer *server);
-/*
- * What was found in the jail, or on the way to one. serial: of the question that it answers, or 0 in a
- * session that was made for that. Told in order, and before the last word. Return: 0; -EBUSY while
- * rows of another question wait; -ENOMEM.
- */
-int link_server_row(LinkServer *server, uint32_t serial, const Row *row);
 /* The agent runs. Told once. */
 void link_server_started(LinkServer *server);
 /* The last word, one of the two, told once: the launch failed (error: a CS_ERROR_ name), or all is over. */

@@ -422,41 +422,6 @@ static void a_connection_that_cannot_be_taken_waits(void **state)
 
 #define LINK_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
-static void add_row(Fixture *fixture, const char *id)
-{
-	const Row row = {
-		.id = (char *)id, .status = ROW_WARN, .title = (char *)"title", .detail = (char *)"found"
-	};
-
-	assert_int_equal(link_server_row(fixture->server, 0, &row), 0);
-}
-
-/* Together, since the service takes few packets; in order; and whole before the last word. */
-static void rows_are_told_together(void **state)
-{
-	Fixture *fixture = *state;
-	int fd = connect_to(fixture);
-	LinkMessage m = expect(fixture, fd, LINK_HELLO);
-
-	link_message_done(&m);
-	for (unsigned i = 0; i < 20; i++)
-		add_row(fixture, i == 13 ? "later" : "first");
-	assert_int_equal(link_server_failed(fixture->server, "org.example.Error", "gone"), 0);
-	m = expect(fixture, fd, LINK_ROWS);
-	assert_int_equal(m.n_rows, 12);
-	assert_string_equal(m.rows[0].columns[0], "first");
-	assert_string_equal(m.rows[0].columns[1], "warn");
-	assert_string_equal(m.rows[0].columns[4], "");
-	link_message_done(&m);
-	m = expect(fixture, fd, LINK_ROWS);
-	assert_int_equal(m.n_rows, 8);
-	assert_string_equal(m.rows[1].columns[0], "later");
-	link_message_done(&m);
-	m = expect(fixture, fd, LINK_FAILED);
-	link_message_done(&m);
-	(void)close(fd);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,7 +437,6 @@ int main(void)
 		LINK_TEST(questions_wait_behind_answers),
 		LINK_TEST(a_service_that_goes_is_not_the_end),
 		LINK_TEST(a_connection_that_cannot_be_taken_waits),
-		LINK_TEST(rows_are_told_together),
 	};
 
 	const struct CMUnitTest refused[] = { LINK_TEST(only_root_is_greeted) };
