@@ -4,6 +4,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "service/session/row-queue.h"
+
 #define LINK_BACKLOG 4
 /* How long a connection waits that cannot be taken now: no descriptors, no memory (accept(2)). */
 #define ACCEPT_AGAIN_USEC (500 * USEC_PER_MSEC)
@@ -40,6 +42,12 @@ struct LinkServer {
 	size_t n_answers;
 	bool denied_due;
 	Packet denied; /* made, and not yet taken by the socket */
+
+	RowQueue rows;
+	uint32_t verifying; /* the serial that the service of this connection waits for; 0: none */
+	bool rows_due;      /* they need not wait for others to go with */
+	Packet verified;    /* the answer, which comes behind all rows */
+	sd_event_source *row_timer;
 };
 
 static void packet_done(Packet *packet)
@@ -55,6 +63,11 @@ static void link_disconnect(LinkServer *server)
 	for (size_t i = 0; i < server->n_answers; i++)
 		free(server->answers[i].data);
 	server->n_answers = 0;
+	/* Who asked is gone. Rows of a session that was made to check are for whichever service comes. */
+	if (server->verifying != 0)
+		row_queue_done(&server->rows);
+	server->verifying = 0;
+	packet_done(&server->verified);
 }
 
 static int link_send(LinkServer *server, const LinkMessage *m)
@@ -110,8 +123,24 @@ static int link_send_denied(LinkServer *server)
 	return r;
 }
 
-/* In this order: greeting, answers, state, denied, the start, the last word. Return: 0 when nothing waits, or
- * a negative errno. */
+/* The answer behind the rows, and nothing of a run before all of them. */
+static int link_send_rows(LinkServer *server)
+{
+	int r;
+
+	r = row_queue_flush(&server->rows, server->verifying, server->fd);
+	if (r == 0 && server->verified.data) {
+		r = packet_send(server->fd, server->verified.data, server->verified.size);
+		if (r == 0) {
+			packet_done(&server->verified);
+			server->verifying = 0;
+		}
+	}
+	return r;
+}
+
+/* In this order: greeting, answers, state, denied, the start, rows, the last word. Return: 0 when nothing
+ * waits, or a negative errno. */
 static int link_flush_some(LinkServer *server)
 {
 	int r = 0;
@@ -147,6 +176,12 @@ static int link_flush_some(LinkServer *server)
 		if (r < 0)
 			return r;
 		server->started_due = false;
+	}
+	if (server->rows_due || server->last_due) {
+		r = link_send_rows(server);
+		if (r < 0)
+			return r;
+		server->rows_due = false;
 	}
 	if (server->last_due) {
 		r = link_send_last(server);
@@ -224,6 +259,26 @@ static int link_answer_reach(LinkServer *server, const LinkMessage *question)
 		&(LinkMessage){ .kind = LINK_DONE, .serial = question->serial, .result = r, .text = text });
 }
 
+static int link_begin_verify(LinkServer *server, const LinkMessage *question)
+{
+	_cleanup_free_ char *problem = NULL, *text = NULL;
+	int r;
+
+	if (!server->calls.verify || server->verifying != 0 || question->serial == 0)
+		r = -EBUSY;
+	else {
+		server->verifying = question->serial;
+		r = server->calls.verify(server->userdata, question->serial, question->probes, &problem);
+		if (r == 0)
+			return 0;
+		server->verifying = 0;
+	}
+	text = problem ? link_text(problem) : NULL;
+	return link_answer(
+		server,
+		&(LinkMessage){ .kind = LINK_DONE, .serial = question->serial, .result = r, .text = text });
+}
+
 static int link_handle(LinkServer *server, const LinkMessage *m)
 {
 	switch (m->kind) {
@@ -235,6 +290,8 @@ static int link_handle(LinkServer *server, const LinkMessage *m)
 		return link_answer(server, &(LinkMessage){ .kind = LINK_DONE, .serial = m->serial });
 	case LINK_TABLE_GET:
 		return link_answer_table(server, m);
+	case LINK_VERIFY:
+		return link_begin_verify(server, m);
 	case LINK_HELLO:
 	case LINK_STATE:
 	case LINK_STARTED:
@@ -243,7 +300,6 @@ static int link_handle(LinkServer *server, const LinkMessage *m)
 	case LINK_TABLE:
 	case LINK_DONE:
 	case LINK_DENIED:
-	case LINK_VERIFY:
 	case LINK_ROWS:
 	case LINK_KIND_MAX:
 	default:
@@ -314,6 +370,48 @@ static int on_connection(sd_event_source *source, int listen_fd, uint32_t revent
 	return 0;
 }
 
+static int on_row_time(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	LinkServer *server = userdata;
+
+	if (row_queue_is_empty(&server->rows))
+		return 0;
+	server->rows_due = true;
+	link_flush(server);
+	return 0;
+}
+
+void link_server_row(LinkServer *server, uint32_t serial, const Row *row)
+{
+	int enabled = SD_EVENT_OFF;
+
+	if (serial != server->verifying || row_queue_add(&server->rows, row) < 0)
+		return;
+	(void)sd_event_source_get_enabled(server->row_timer, &enabled);
+	if (enabled != SD_EVENT_OFF)
+		return;
+	server->rows_due = true;
+	link_flush(server);
+	(void)sd_event_source_set_time_relative(server->row_timer, ROW_QUEUE_USEC);
+	(void)sd_event_source_set_enabled(server->row_timer, SD_EVENT_ONESHOT);
+}
+
+void link_server_verified(LinkServer *server, uint32_t serial, int result, const char *text)
+{
+	_cleanup_free_ char *copy = text ? link_text(text) : NULL;
+
+	if (serial == 0 || serial != server->verifying)
+		return;
+	if (link_encode(&(LinkMessage){ .kind = LINK_DONE, .serial = serial, .result = result, .text = copy },
+			&server->verified.data, &server->verified.size, NULL) < 0) {
+		/* Without an answer there is one: the link ends. */
+		link_disconnect(server);
+		return;
+	}
+	server->rows_due = true;
+	link_flush(server);
+}
+
 int link_server_new(sd_event *event, int listen_fd, const LinkServerCalls *calls, void *userdata,
 		    LinkServer **ret)
 {
@@ -339,6 +437,11 @@ int link_server_new(sd_event *event, int listen_fd, const LinkServerCalls *calls
 					       on_accept_again, server);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(server->again, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time_relative(event, &server->row_timer, CLOCK_MONOTONIC, 0, 1, on_row_time,
+					       server);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(server->row_timer, SD_EVENT_OFF);
 	if (r < 0)
 		return r;
 	server->listen_fd = listen_fd;
@@ -353,7 +456,9 @@ LinkServer *link_server_free(LinkServer *server)
 	link_disconnect(server);
 	(void)sd_event_source_disable_unref(server->listen_source);
 	(void)sd_event_source_disable_unref(server->again);
+	(void)sd_event_source_disable_unref(server->row_timer);
 	(void)close_fd(server->listen_fd);
+	row_queue_done(&server->rows);
 	packet_done(&server->denied);
 	free(server->buffer);
 	free(server->error);

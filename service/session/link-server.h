@@ -11,6 +11,7 @@
 
 #include "dbus/base.h"
 #include "service/link/link.h"
+#include "service/link/rows.h"
 
 #define LINK_SERVER_DENIED_MAX 32u
 
@@ -34,6 +35,11 @@ typedef struct LinkServerCalls {
 	 * for after link_server_denied().
 	 */
 	int (*denied)(void *userdata, LinkRow **ret_rows, uint32_t *ret_n, uint64_t *ret_total);
+	/*
+	 * Check the jail that runs. Return: 0, and link_server_verified() comes later; a negative errno with
+	 * *ret_problem, which are the answer. May be NULL.
+	 */
+	int (*verify)(void *userdata, uint32_t serial, bool probes, char **ret_problem);
 	/* The last word (failed or exited) is with the service. */
 	void (*delivered)(void *userdata);
 } LinkServerCalls;
@@ -63,6 +69,13 @@ void link_server_set_status(LinkServer *server, const LinkStatus *status);
  * than a few times a second; rows that wait for a slow service are asked for when it reads again.
  */
 void link_server_denied(LinkServer *server);
+/*
+ * A row of the checks. serial: of the call verify(), or 0 in a session that was made to check. Whom the
+ * service does not wait for any more is dropped.
+ */
+void link_server_row(LinkServer *server, uint32_t serial, const Row *row);
+/* They have ended: result and text as LINK_DONE has them. */
+void link_server_verified(LinkServer *server, uint32_t serial, int result, const char *text);
 /* The agent runs. Told once. */
 void link_server_started(LinkServer *server);
 /* The last word, one of the two, told once: the launch failed (error: a CS_ERROR_ name), or all is over. */

@@ -21,6 +21,7 @@ typedef struct Fixture {
 	struct sockaddr_un address;
 	unsigned stops, delivered, attempts;
 	uint64_t grace;
+	uint32_t verifying;
 	uint8_t buffer[LINK_PACKET_MAX];
 } Fixture;
 
@@ -76,6 +77,16 @@ static int on_denied(void *userdata, LinkRow **ret_rows, uint32_t *ret_n, uint64
 	return 0;
 }
 
+static int on_verify(void *userdata, uint32_t serial, bool probes, char **ret_problem)
+{
+	Fixture *fixture = userdata;
+
+	if (probes)
+		return refuse(ret_problem, -EPERM, "no probes; leave them out");
+	fixture->verifying = serial;
+	return 0;
+}
+
 static void on_delivered(void *userdata)
 {
 	Fixture *fixture = userdata;
@@ -85,7 +96,12 @@ static void on_delivered(void *userdata)
 
 static int setup(void **state)
 {
-	static const LinkServerCalls calls = { on_stop, on_table, on_reach, on_denied, on_delivered };
+	static const LinkServerCalls calls = { .stop = on_stop,
+					       .table = on_table,
+					       .reach = on_reach,
+					       .denied = on_denied,
+					       .verify = on_verify,
+					       .delivered = on_delivered };
 	Fixture *fixture = calloc(1, sizeof(*fixture));
 	int fd;
 
@@ -312,6 +328,124 @@ static void denied_attempts_are_told_to_whoever_is_there(void **state)
 	link_message_done(&m);
 }
 
+static Row row_of(const char *id)
+{
+	Row row;
+
+	assert_int_equal(row_make(id, ROW_PASS, "title", "detail", NULL, &row), 0);
+	return row;
+}
+
+static void say_row(Fixture *fixture, uint32_t serial, const char *id)
+{
+	_cleanup_(row_done) Row row = row_of(id);
+
+	link_server_row(fixture->server, serial, &row);
+}
+
+/* The first row comes at once, what follows together, and the answer behind all of them. */
+static void checks_are_answered_row_by_row(void **state)
+{
+	Fixture *fixture = *state;
+	_cleanup_close_ int fd = connect_to(fixture);
+	LinkMessage m;
+
+	(void)expect(fixture, fd, LINK_HELLO);
+	say(fd, &(LinkMessage){ .kind = LINK_VERIFY, .serial = 7, .probes = true });
+	m = expect(fixture, fd, LINK_DONE);
+	assert_int_equal(m.result, -EPERM);
+	assert_string_equal(m.text, "no probes; leave them out");
+	link_message_done(&m);
+
+	say(fd, &(LinkMessage){ .kind = LINK_VERIFY, .serial = 8 });
+	settle(fixture);
+	assert_int_equal(fixture->verifying, 8);
+	/* One at a time. */
+	say(fd, &(LinkMessage){ .kind = LINK_VERIFY, .serial = 9 });
+	m = expect(fixture, fd, LINK_DONE);
+	assert_int_equal(m.serial, 9);
+	assert_int_equal(m.result, -EBUSY);
+	link_message_done(&m);
+
+	say_row(fixture, 8, "01");
+	m = expect(fixture, fd, LINK_ROWS);
+	assert_int_equal(m.serial, 8);
+	assert_int_equal(m.n_rows, 1);
+	assert_string_equal(m.rows[0].columns[0], "01");
+	assert_string_equal(m.rows[0].columns[1], "pass");
+	link_message_done(&m);
+	say_row(fixture, 8, "02");
+	say_row(fixture, 8, "03");
+	say_row(fixture, 6, "04"); /* of a run that nobody waits for */
+	link_server_verified(fixture->server, 6, 0, NULL);
+	link_server_verified(fixture->server, 8, LINK_CHECK_FAILED, "text");
+	m = expect(fixture, fd, LINK_ROWS);
+	assert_int_equal(m.n_rows, 2);
+	assert_string_equal(m.rows[1].columns[0], "03");
+	link_message_done(&m);
+	m = expect(fixture, fd, LINK_DONE);
+	assert_int_equal(m.serial, 8);
+	assert_int_equal(m.result, LINK_CHECK_FAILED);
+	assert_string_equal(m.text, "text");
+	link_message_done(&m);
+
+	/* And the next one. */
+	say(fd, &(LinkMessage){ .kind = LINK_VERIFY, .serial = 10 });
+	settle(fixture);
+	assert_int_equal(fixture->verifying, 10);
+}
+
+/* Rows of a session that was made to check come before its last word, whoever hears it. */
+static void rows_come_before_the_last_word(void **state)
+{
+	Fixture *fixture = *state;
+	_cleanup_close_ int fd = FD_NONE;
+	LinkMessage m;
+
+	say_row(fixture, 0, "01");
+	say_row(fixture, 0, "02");
+	assert_int_equal(link_server_exited(fixture->server, 0, NULL, 0), 0);
+	fd = connect_to(fixture);
+	(void)expect(fixture, fd, LINK_HELLO);
+	m = expect(fixture, fd, LINK_ROWS);
+	assert_int_equal(m.serial, 0);
+	assert_int_equal(m.n_rows, 2);
+	link_message_done(&m);
+	m = expect(fixture, fd, LINK_EXITED);
+	link_message_done(&m);
+}
+
+/* Many long rows need several packets, and none is lost. */
+static void rows_that_are_too_many_for_a_packet(void **state)
+{
+	Fixture *fixture = *state;
+	_cleanup_free_ char *detail = malloc(ROW_DETAIL_MAX + 1);
+	_cleanup_close_ int fd = FD_NONE;
+	unsigned n = 0;
+	LinkMessage m;
+
+	assert_non_null(detail);
+	memset(detail, 'x', ROW_DETAIL_MAX);
+	detail[ROW_DETAIL_MAX] = 0;
+	for (unsigned i = 0; i < 60; i++) {
+		_cleanup_(row_done) Row row = { 0 };
+
+		assert_int_equal(row_make("p01", ROW_FAIL, "title", detail, NULL, &row), 0);
+		link_server_row(fixture->server, 0, &row);
+	}
+	assert_int_equal(link_server_exited(fixture->server, 0, NULL, 0), 0);
+	fd = connect_to(fixture);
+	(void)expect(fixture, fd, LINK_HELLO);
+	while (n < 60) {
+		m = expect(fixture, fd, LINK_ROWS);
+		n += m.n_rows;
+		link_message_done(&m);
+	}
+	assert_int_equal(n, 60);
+	m = expect(fixture, fd, LINK_EXITED);
+	link_message_done(&m);
+}
+
 static void long_tables_come_in_pages(void **state)
 {
 	Fixture *fixture = *state;
@@ -432,6 +566,9 @@ int main(void)
 		LINK_TEST(a_stop_is_answered),
 		LINK_TEST(addresses_are_opened_or_the_cause_is_told),
 		LINK_TEST(denied_attempts_are_told_to_whoever_is_there),
+		LINK_TEST(checks_are_answered_row_by_row),
+		LINK_TEST(rows_come_before_the_last_word),
+		LINK_TEST(rows_that_are_too_many_for_a_packet),
 		LINK_TEST(long_tables_come_in_pages),
 		LINK_TEST(what_only_a_session_says_ends_the_connection),
 		LINK_TEST(questions_wait_behind_answers),
