@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The session's insides, for session.c (its life and end), session-start.c (its start), session-network.c,
- * session-reach.c and session-keep.c (its agent's state) alone. */
+/*
+ * The session's insides, for session.c (its life and end), session-start.c (its start), session-init.c (the
+ * jail's first process), session-network.c, session-reach.c, session-verify.c (checks of its jail) and
+ * session-keep.c (its agent's state) alone.
+ */
 
 #include "service/plan/mounts.h"
 #include "service/session/holder.h"
