@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/inside/probe-tables.h"
+
+static const struct {
+	const Probe *probes;
+	const size_t *n;
+} groups[] = {
+	{ probes_identity, &probes_identity_count },
+	{ probes_namespaces, &probes_namespaces_count },
+	{ probes_mounts, &probes_mounts_count },
+	{ probes_masks, &probes_masks_count },
+};
+
+const Probe *probe_at(size_t index)
+{
+	for (size_t i = 0; i < ELEMENTSOF(groups); i++) {
+		if (index < *groups[i].n)
+			return &groups[i].probes[index];
+		index -= *groups[i].n;
+	}
+	return NULL;
+}
+
+const Probe *probe_find(const char *id)
+{
+	const Probe *probe;
+
+	for (size_t i = 0; (probe = probe_at(i)); i++)
+		if (streq(probe->id, id))
+			return probe;
+	return NULL;
+}

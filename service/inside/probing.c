@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/inside/probing.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define DEPTH_MAX 8u
+
+const int probing_refusals[] = { EPERM, EACCES, ENOSYS, EROFS, 0 };
+
+const char *probing_error(int error)
+{
+	const char *name = strerrorname_np(error < 0 ? -error : error);
+
+	return name ? name : "an unknown error";
+}
+
+_printf_(3, 0) static void add(char *text, unsigned *count, const char *format, va_list arguments)
+{
+	size_t n = strlen(text);
+	int length;
+
+	(*count)++;
+	if (n > 0 && n + 2 < PROBING_TEXT_MAX) {
+		memcpy(text + n, "; ", 3);
+		n += 2;
+	}
+	length = vsnprintf(text + n, PROBING_TEXT_MAX - n, format, arguments);
+	/* What does not fit as a whole is only counted. */
+	if (length < 0 || (size_t)length >= PROBING_TEXT_MAX - n)
+		text[n >= 2 ? n - 2 : 0] = '\0';
+}
+
+void probing_blocked(Probing *p, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	add(p->blocked, &p->n_blocked, format, arguments);
+	va_end(arguments);
+}
+
+void probing_escaped(Probing *p, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	add(p->escaped, &p->n_escaped, format, arguments);
+	va_end(arguments);
+}
+
+void probing_unclear(Probing *p, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	add(p->unclear, &p->n_unclear, format, arguments);
+	va_end(arguments);
+}
+
+static void judge(Probing *p, bool refused, int error, const char *format, va_list arguments)
+{
+	char way[200];
+
+	(void)vsnprintf(way, sizeof(way), format, arguments);
+	if (refused)
+		probing_blocked(p, "%s: %s", way, probing_error(error));
+	else if (error)
+		probing_escaped(p, "%s was not refused, but failed later (%s)", way, probing_error(error));
+	else
+		probing_escaped(p, "%s succeeded", way);
+}
+
+long probing_result(Probing *p, long result, const char *format, ...)
+{
+	int error = result < 0 ? errno : 0;
+	va_list arguments;
+
+	va_start(arguments, format);
+	judge(p, result < 0, error, format, arguments);
+	va_end(arguments);
+	return result;
+}
+
+long probing_rights(Probing *p, long result, const int *refusals, const char *format, ...)
+{
+	int error = result < 0 ? errno : 0;
+	bool refused = false;
+	va_list arguments;
+
+	for (size_t i = 0; error && refusals[i]; i++)
+		refused = refused || refusals[i] == error;
+	va_start(arguments, format);
+	judge(p, refused, error, format, arguments);
+	va_end(arguments);
+	return result;
+}
+
+ProbeOutcome probing_outcome(const Probing *p)
+{
+	if (p->n_escaped > 0)
+		return PROBE_ESCAPED;
+	return p->n_blocked > 0 ? PROBE_BLOCKED : PROBE_INCONCLUSIVE;
+}
+
+const char *probing_text(const Probing *p, char *text, size_t size)
+{
+	switch (probing_outcome(p)) {
+	case PROBE_ESCAPED:
+		(void)snprintf(text, size, "escaped: %s%s", p->n_escaped > 1 ? "several ways: " : "",
+			       p->escaped);
+		break;
+	case PROBE_BLOCKED:
+		if (p->n_blocked > 1)
+			(void)snprintf(text, size, "blocked: %u ways: %s%s%s", p->n_blocked, p->blocked,
+				       p->n_unclear ? "; not tried: " : "", p->unclear);
+		else
+			(void)snprintf(text, size, "blocked: %s%s%s", p->blocked,
+				       p->n_unclear ? "; not tried: " : "", p->unclear);
+		break;
+	default:
+		(void)snprintf(text, size, "inconclusive: %s",
+			       p->n_unclear ? p->unclear : "there was nothing to try");
+	}
+	return text;
+}
+
+static int map_ids(ProbeMapping mapping, uid_t uid, gid_t gid)
+{
+	char text[64];
+	int r;
+
+	/* The files of a process that is not dumpable are root's (proc(5)). What runs here is ours alone. */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return -errno;
+	r = probe_write("/proc/self/setgroups", "deny");
+	if (r < 0)
+		return r;
+	(void)snprintf(text, sizeof(text), "%u %u 1\n", mapping == PROBE_AS_ROOT ? 0u : (unsigned)uid,
+		       (unsigned)uid);
+	r = probe_write("/proc/self/uid_map", text);
+	if (r < 0)
+		return r;
+	(void)snprintf(text, sizeof(text), "%u %u 1\n", mapping == PROBE_AS_ROOT ? 0u : (unsigned)gid,
+		       (unsigned)gid);
+	return probe_write("/proc/self/gid_map", text);
+}
+
+int probe_unshare(unsigned long flags, ProbeMapping mapping)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid();
+
+	if (syscall(SYS_unshare, CLONE_NEWUSER | flags) < 0)
+		return -errno;
+	return mapping == PROBE_UNMAPPED ? 0 : map_ids(mapping, uid, gid);
+}
+
+bool probing_unshare(Probing *p, unsigned long flags, ProbeMapping mapping)
+{
+	int r = probe_unshare(flags, mapping);
+
+	if (r < 0)
+		probing_blocked(p, "a new user namespace: %s", probing_error(r));
+	return r == 0;
+}
+
+int probe_place_make(char path[static PROBE_PLACE_MAX])
+{
+	static const char template[] = "/tmp/.probe-XXXXXX";
+
+	memcpy(path, template, sizeof(template));
+	return mkdtemp(path) ? 0 : -errno;
+}
+
+static void remove_below(int directory_fd, unsigned depth)
+{
+	DIR *d = fdopendir(directory_fd);
+	const struct dirent *entry;
+
+	if (!d) {
+		(void)close_fd(directory_fd);
+		return;
+	}
+	while ((entry = readdir(d))) {
+		if (streq(entry->d_name, ".") || streq(entry->d_name, ".."))
+			continue;
+		if (unlinkat(dirfd(d), entry->d_name, 0) == 0)
+			continue;
+		if (depth < DEPTH_MAX) {
+			int fd = openat(dirfd(d), entry->d_name,
+					O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+			if (fd >= 0)
+				remove_below(fd, depth + 1);
+		}
+		(void)unlinkat(dirfd(d), entry->d_name, AT_REMOVEDIR);
+	}
+	(void)closedir(d);
+}
+
+void probe_place_remove(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0)
+		remove_below(fd, 0);
+	(void)rmdir(path);
+}
+
+int probe_write(const char *path, const char *text)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+int probe_number(const char *path, long *ret)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[64], *end;
+	ssize_t n;
+	long value;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return n < 0 ? -errno : -ENODATA;
+	text[n] = '\0';
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (errno || end == text)
+		return -EINVAL;
+	*ret = value;
+	return 0;
+}
+
+uint64_t probe_namespace(const char *process, NamespaceKind kind)
+{
+	static const char *const names[] = {
+		[NAMESPACE_PID] = "pid", [NAMESPACE_IPC] = "ipc",   [NAMESPACE_UTS] = "uts",
+		[NAMESPACE_MNT] = "mnt", [NAMESPACE_USER] = "user", [NAMESPACE_CGROUP] = "cgroup",
+		[NAMESPACE_NET] = "net",
+	};
+	char path[96];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/ns/%s", process, names[kind]);
+	return stat(path, &st) < 0 ? 0 : (uint64_t)st.st_ino;
+}
+
+const ExpectedBait *probing_bait(const Probing *p, BaitKind kind)
+{
+	const Expectations *e = p->expectations;
+
+	for (size_t i = 0; e && e->bait_token && i < e->n_baits; i++)
+		if (e->baits[i].kind == kind)
+			return &e->baits[i];
+	return NULL;
+}
+
+const ExpectedEntry *probing_covering(const Probing *p, const char *path)
+{
+	const Expectations *e = p->expectations;
+
+	for (size_t i = e ? e->n_entries : 0; i-- > 0;) {
+		const char *above = e->entries[i].path, *rest = starts_with(path, above);
+
+		if (rest && (!*rest || *rest == '/' || streq(above, "/")) &&
+		    e->entries[i].kind != ENTRY_DESCRIPTOR)
+			return &e->entries[i];
+	}
+	return NULL;
+}
