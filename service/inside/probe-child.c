@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -170,6 +171,22 @@ void probing_apart(Probing *p, void (*function)(Probing *p, void *userdata), voi
 		probing_blocked(p, "the filter killed the process");
 	else if (WIFSIGNALED(status))
 		probing_unclear(p, "a process died of signal %d", WTERMSIG(status));
+}
+
+int probe_clone(ProbeClone call, uint64_t flags)
+{
+	struct clone_args arguments = { .flags = flags, .exit_signal = SIGCHLD };
+	long pid = call == PROBE_CLONE3
+			   ? syscall(SYS_clone3, &arguments, sizeof(arguments))
+			   : syscall(SYS_clone, (unsigned long)flags | SIGCHLD, NULL, NULL, NULL, NULL);
+
+	if (pid == 0)
+		_exit(0);
+	if (pid < 0)
+		return -1;
+	while (waitpid((pid_t)pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return 0;
 }
 
 /* A /proc that is not of our pid namespace has other numbers: its own one for a process stands with a pidfd.

@@ -25,6 +25,10 @@ uint64_t probe_clock_usec(void);
 /* Within a probe: do something in a process that ends, and wait for it. What it finds counts. */
 void probing_apart(Probing *p, void (*function)(Probing *p, void *userdata), void *userdata);
 
+/* A process with those namespaces, which ends at once. Return: 0, or -1 and errno. */
+typedef enum ProbeClone { PROBE_CLONE, PROBE_CLONE3 } ProbeClone;
+int probe_clone(ProbeClone call, uint64_t flags);
+
 /* What a program had become when it ended. */
 typedef struct ProbeIdentity {
 	uid_t uid[4]; /* real, effective, saved, of the file system */

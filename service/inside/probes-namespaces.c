@@ -4,9 +4,7 @@
 
 #include <fcntl.h>
 #include <linux/nsfs.h>
-#include <linux/sched.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -19,6 +17,7 @@
 /* include/uapi/linux/mount.h and sched.h of Linux 7.1; the headers that we build with are older. */
 #define FLAG_TREE_NAMESPACE 0x2u
 #define FLAG_MOUNT_NAMESPACE 0x2u
+#define FLAG_CLONE_EMPTY (1ull << 37)
 #define FLAG_UNSHARE_EMPTY 0x00100000ul
 #define NUMBER_OPEN_TREE_ATTR 467
 
@@ -30,21 +29,12 @@ static bool forbidden(const Probing *p)
 /* clone3(2) has its flags in memory, where no filter sees them, so it is refused everywhere. */
 static void attempt_user_namespace(Probing *p)
 {
-	struct clone_args arguments = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
-	long pid;
-
-	pid = syscall(SYS_clone3, &arguments, sizeof(arguments));
-	if (pid == 0)
-		_exit(0);
-	probing_result(p, pid, "clone3");
+	probing_result(p, probe_clone(PROBE_CLONE3, CLONE_NEWUSER), "clone3");
 	if (!forbidden(p)) {
 		probing_unclear(p, "the others, which are allowed here");
 		return;
 	}
-	pid = syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL);
-	if (pid == 0)
-		_exit(0);
-	probing_result(p, pid, "clone");
+	probing_result(p, probe_clone(PROBE_CLONE, CLONE_NEWUSER), "clone");
 	probing_result(p, syscall(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS),
 		       "unshare with a mount namespace");
 	probing_result(p, syscall(SYS_unshare, CLONE_NEWUSER), "unshare");
@@ -150,13 +140,8 @@ static void attempt_file_systems(Probing *p)
 /* Linux 7 has flags for mount namespaces that do not hold what ours has locked. */
 static void attempt_other_copies(Probing *p)
 {
-	struct clone_args arguments = { .flags = CLONE_NEWUSER | CLONE_NEWNS | 1ull << 37,
-					.exit_signal = SIGCHLD };
-	long r = syscall(SYS_clone3, &arguments, sizeof(arguments));
-
-	if (r == 0)
-		_exit(0);
-	probing_result(p, r, "clone3 with an empty mount namespace");
+	probing_result(p, probe_clone(PROBE_CLONE3, CLONE_NEWUSER | CLONE_NEWNS | FLAG_CLONE_EMPTY),
+		       "clone3 with an empty mount namespace");
 	probing_result(p, syscall(SYS_open_tree, AT_FDCWD, "/", FLAG_TREE_NAMESPACE | AT_RECURSIVE),
 		       "a namespace from open_tree");
 	probing_result(
