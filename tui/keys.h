@@ -80,6 +80,7 @@ typedef enum Command {
 	COMMAND_UNDO,
 	COMMAND_SAVE,
 	COMMAND_DIFF,
+	COMMAND_WHY,
 	COMMAND_RUN,
 	COMMAND_MAX,
 } Command;

@@ -109,6 +109,8 @@ struct View {
 	 * lines.
 	 */
 	int (*details)(const ViewContext *context, const char *key, char **ret);
+	/* What is lost when the program ends now, as a question. Return: borrowed; NULL: nothing is. */
+	const char *(*unsaved)(const ViewContext *context);
 	const ViewAction *actions; /* ends with COMMAND_NONE */
 };
 
