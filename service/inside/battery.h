@@ -13,7 +13,7 @@
 typedef struct Battery Battery;
 
 typedef struct Check {
-	const char *id;    /* "01" to "22" of the checks, "p01" on of the probes: never another meaning */
+	const char *id;    /* "01" to "22": never another meaning */
 	const char *title; /* what stands when it passes */
 	void (*run)(Battery *b);
 } Check;
@@ -55,11 +55,13 @@ int battery_failed(const Battery *b);
 /* The table of the checks; the probes run by probes_run(), probes.h. */
 extern const Check checks_table[];
 extern const size_t checks_count;
+extern const Check doctor_table[]; /* what Doctor wants measured inside */
+extern const size_t doctor_count;
 
 /*
  * Do something in a child process, which may die, block, or be changed for good by what it does. function's
  * return value comes back, and what it wrote to text (size bytes with its NUL, always terminated). The child
- * is killed, with all that it started and did not let go of, when it takes longer than timeout_msec.
+ * is killed when it takes longer than timeout_msec, and what it leaves in its process group always.
  * Return: what function returned; -ETIME; -ECHILD when it died, with text saying of what; -EAGAIN when there
  * can be no child.
  */

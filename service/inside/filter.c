@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "service/inside/filter-add.h"
+
 /*
  * Why: a file with S_ISUID or S_ISGID that an agent leaves in the workspace gives every other local user the
  * rights of the caller, outside, without a jail. So:
@@ -83,21 +85,35 @@ static const uint32_t ARCHITECTURES[] = { SCMP_ARCH_AARCH64, SCMP_ARCH_ARM };
 static const mode_t SET_ID_BITS[] = { S_ISUID, S_ISGID };
 
 typedef struct ModeRule {
+	FilterRefusal refusal;
 	int call;
 	unsigned mode_argument;
 	int flags_argument; /* the mode counts only with O_CREAT or O_TMPFILE here; -1: always */
 } ModeRule;
 
 static const ModeRule MODE_RULES[] = {
-	{ SCMP_SYS(chmod), 1, -1 },   { SCMP_SYS(fchmod), 1, -1 },  { SCMP_SYS(fchmodat), 2, -1 },
-	{ SCMP_SYS(mknod), 1, -1 },   { SCMP_SYS(mknodat), 2, -1 }, { SCMP_SYS(creat), 1, -1 },
-	{ SCMP_SYS(mq_open), 2, -1 }, { SCMP_SYS(open), 2, 1 },     { SCMP_SYS(openat), 3, 2 },
+	{ REFUSAL_CHMOD, SCMP_SYS(chmod), 1, -1 },       { REFUSAL_FCHMOD, SCMP_SYS(fchmod), 1, -1 },
+	{ REFUSAL_FCHMODAT, SCMP_SYS(fchmodat), 2, -1 }, { REFUSAL_MKNOD, SCMP_SYS(mknod), 1, -1 },
+	{ REFUSAL_MKNODAT, SCMP_SYS(mknodat), 2, -1 },   { REFUSAL_CREAT, SCMP_SYS(creat), 1, -1 },
+	{ REFUSAL_MQ_OPEN, SCMP_SYS(mq_open), 2, -1 },   { REFUSAL_OPEN, SCMP_SYS(open), 2, 1 },
+	{ REFUSAL_OPENAT, SCMP_SYS(openat), 3, 2 },
 };
 
-static const int ABSENT_CALLS[] = { SCMP_SYS(openat2),        SCMP_SYS(io_uring_setup),
-				    SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register),
-				    SCMP_SYS(add_key),        SCMP_SYS(request_key),
-				    SCMP_SYS(keyctl),         SCMP_SYS(clone3) };
+typedef struct CallRule {
+	FilterRefusal refusal;
+	int call;
+} CallRule;
+
+static const CallRule ABSENT_CALLS[] = {
+	{ REFUSAL_OPENAT2, SCMP_SYS(openat2) },
+	{ REFUSAL_IO_URING_SETUP, SCMP_SYS(io_uring_setup) },
+	{ REFUSAL_IO_URING_ENTER, SCMP_SYS(io_uring_enter) },
+	{ REFUSAL_IO_URING_REGISTER, SCMP_SYS(io_uring_register) },
+	{ REFUSAL_ADD_KEY, SCMP_SYS(add_key) },
+	{ REFUSAL_REQUEST_KEY, SCMP_SYS(request_key) },
+	{ REFUSAL_KEYCTL, SCMP_SYS(keyctl) },
+	{ REFUSAL_CLONE3, SCMP_SYS(clone3) },
+};
 
 /* Names, IPv4, IPv6 (which is off, and is refused as natively without it) and netlink, which libc itself
  * uses. */
@@ -115,6 +131,12 @@ static void context_freep(scmp_filter_ctx *context)
 		*context = context_free(*context);
 }
 
+/* A rule with one condition. */
+static int add_rule(scmp_filter_ctx context, FilterRefusal refusal, int call, struct scmp_arg_cmp condition)
+{
+	return filter_add(context, refusal, call, 1, &condition);
+}
+
 static int add_mode_rule(scmp_filter_ctx context, const ModeRule *rule)
 {
 	static const unsigned creating[] = { O_CREAT, FLAG_TMPFILE };
@@ -125,15 +147,17 @@ static int add_mode_rule(scmp_filter_ctx context, const ModeRule *rule)
 			SCMP_CMP(rule->mode_argument, SCMP_CMP_MASKED_EQ, SET_ID_BITS[i], SET_ID_BITS[i]);
 
 		if (rule->flags_argument < 0) {
-			r = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), rule->call, 1, mode);
+			r = add_rule(context, rule->refusal, rule->call, mode);
 			if (r < 0)
 				return r;
 			continue;
 		}
 		for (size_t j = 0; j < ELEMENTSOF(creating); j++) {
-			r = seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), rule->call, 2, mode,
-					     SCMP_CMP((unsigned)rule->flags_argument, SCMP_CMP_MASKED_EQ,
-						      creating[j], creating[j]));
+			const struct scmp_arg_cmp both[] = { mode, SCMP_CMP((unsigned)rule->flags_argument,
+									    SCMP_CMP_MASKED_EQ, creating[j],
+									    creating[j]) };
+
+			r = filter_add(context, rule->refusal, rule->call, ELEMENTSOF(both), both);
 			if (r < 0)
 				return r;
 		}
@@ -142,23 +166,26 @@ static int add_mode_rule(scmp_filter_ctx context, const ModeRule *rule)
 }
 
 /* The kernel reads a request as 32 bits: what stands above them must not hide it. */
-static int add_ioctl_rule(scmp_filter_ctx context, unsigned request)
+static int add_ioctl_rule(scmp_filter_ctx context, FilterRefusal refusal, unsigned request)
 {
-	return seccomp_rule_add(context, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-				SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request));
+	return add_rule(context, refusal, SCMP_SYS(ioctl),
+			SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request));
 }
 
 /* The kernel reads a command as 32 bits too; it has the same number on every architecture. */
 static int add_lease_rules(scmp_filter_ctx context)
 {
 	static const int calls[] = { SCMP_SYS(fcntl), SCMP_SYS(fcntl64) };
-	static const unsigned commands[] = { F_SETLEASE, COMMAND_SETDELEG };
+	static const struct {
+		FilterRefusal refusal;
+		unsigned command;
+	} commands[] = { { REFUSAL_SETLEASE, F_SETLEASE }, { REFUSAL_SETDELEG, COMMAND_SETDELEG } };
 	int r;
 
 	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
 		for (size_t j = 0; j < ELEMENTSOF(commands); j++) {
-			r = seccomp_rule_add(context, SCMP_ACT_ERRNO(EACCES), calls[i], 1,
-					     SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, commands[j]));
+			r = add_rule(context, commands[j].refusal, calls[i],
+				     SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, commands[j].command));
 			if (r < 0)
 				return r;
 		}
@@ -176,7 +203,8 @@ static bool family_is_held(int family)
 /* The kernel reads a family as 32 bits; one with more above them is no family of ours either. */
 static int add_family_rules(scmp_filter_ctx context)
 {
-	static const int calls[] = { SCMP_SYS(socket), SCMP_SYS(socketpair) };
+	static const CallRule calls[] = { { REFUSAL_SOCKET, SCMP_SYS(socket) },
+					  { REFUSAL_SOCKETPAIR, SCMP_SYS(socketpair) } };
 	int last = 0, r;
 
 	for (size_t i = 0; i < ELEMENTSOF(FAMILIES); i++)
@@ -185,30 +213,33 @@ static int add_family_rules(scmp_filter_ctx context)
 		for (int family = 0; family < last; family++) {
 			if (family_is_held(family))
 				continue;
-			r = seccomp_rule_add(context, SCMP_ACT_ERRNO(EAFNOSUPPORT), calls[i], 1,
-					     SCMP_CMP(0, SCMP_CMP_MASKED_EQ, 0xffffffffu, (unsigned)family));
+			r = add_rule(context, calls[i].refusal, calls[i].call,
+				     SCMP_CMP(0, SCMP_CMP_MASKED_EQ, 0xffffffffu, (unsigned)family));
 			if (r < 0)
 				return r;
 		}
-		r = seccomp_rule_add(context, SCMP_ACT_ERRNO(EAFNOSUPPORT), calls[i], 1,
-				     SCMP_CMP(0, SCMP_CMP_GT, (unsigned)last));
+		r = add_rule(context, calls[i].refusal, calls[i].call,
+			     SCMP_CMP(0, SCMP_CMP_GT, (unsigned)last));
 		if (r < 0)
 			return r;
 	}
-	return seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(socketcall), 0);
+	return filter_add(context, REFUSAL_SOCKETCALL, SCMP_SYS(socketcall), 0, NULL);
 }
 
 static int add_namespace_rules(scmp_filter_ctx context)
 {
 	static const struct {
+		FilterRefusal refusal;
 		int call;
 		unsigned flags_argument;
-	} rules[] = { { SCMP_SYS(clone), 0 }, { SCMP_SYS(unshare), 0 }, { SCMP_SYS(setns), 1 } };
+	} rules[] = { { REFUSAL_CLONE_USER, SCMP_SYS(clone), 0 },
+		      { REFUSAL_UNSHARE_USER, SCMP_SYS(unshare), 0 },
+		      { REFUSAL_SETNS_USER, SCMP_SYS(setns), 1 } };
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ELEMENTSOF(rules); i++)
-		r = seccomp_rule_add(
-			context, SCMP_ACT_ERRNO(EPERM), rules[i].call, 1,
+		r = add_rule(
+			context, rules[i].refusal, rules[i].call,
 			SCMP_CMP(rules[i].flags_argument, SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
 	return r;
 }
@@ -217,17 +248,17 @@ static int add_namespace_rules(scmp_filter_ctx context)
 static int add_copy_rules(scmp_filter_ctx context)
 {
 	static const struct {
+		FilterRefusal refusal;
 		int call;
 		unsigned argument, flag;
-	} rules[] = { { SCMP_SYS(unshare), 0, FLAG_UNSHARE_EMPTY_MNTNS },
-		      { SCMP_SYS(open_tree), 2, FLAG_OPEN_TREE_NAMESPACE },
-		      { SCMP_SYS(fsmount), 1, FLAG_FSMOUNT_NAMESPACE } };
+	} rules[] = { { REFUSAL_UNSHARE_EMPTY, SCMP_SYS(unshare), 0, FLAG_UNSHARE_EMPTY_MNTNS },
+		      { REFUSAL_OPEN_TREE_NAMESPACE, SCMP_SYS(open_tree), 2, FLAG_OPEN_TREE_NAMESPACE },
+		      { REFUSAL_FSMOUNT_NAMESPACE, SCMP_SYS(fsmount), 1, FLAG_FSMOUNT_NAMESPACE } };
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ELEMENTSOF(rules); i++)
-		r = seccomp_rule_add(
-			context, SCMP_ACT_ERRNO(EINVAL), rules[i].call, 1,
-			SCMP_CMP(rules[i].argument, SCMP_CMP_MASKED_EQ, rules[i].flag, rules[i].flag));
+		r = add_rule(context, rules[i].refusal, rules[i].call,
+			     SCMP_CMP(rules[i].argument, SCMP_CMP_MASKED_EQ, rules[i].flag, rules[i].flag));
 	return r;
 }
 
@@ -261,14 +292,14 @@ static int load_named(bool forbid_namespaces)
 			return r;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(ABSENT_CALLS); i++) {
-		r = seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), ABSENT_CALLS[i], 0);
+		r = filter_add(context, ABSENT_CALLS[i].refusal, ABSENT_CALLS[i].call, 0, NULL);
 		if (r < 0)
 			return r;
 	}
-	r = add_ioctl_rule(context, TIOCSTI);
+	r = add_ioctl_rule(context, REFUSAL_TYPE, TIOCSTI);
 	if (r < 0)
 		return r;
-	r = add_ioctl_rule(context, TIOCLINUX);
+	r = add_ioctl_rule(context, REFUSAL_PASTE, TIOCLINUX);
 	if (r < 0)
 		return r;
 	r = add_lease_rules(context);
@@ -291,6 +322,7 @@ static int load_named(bool forbid_namespaces)
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define JUMP(test, value, yes, no) BPF_JUMP(BPF_JMP | (test) | BPF_K, (value), (yes), (no))
 #define ANSWER(value) BPF_STMT(BPF_RET | BPF_K, (value))
+#define REFUSE(refusal) ANSWER(SECCOMP_RET_ERRNO | (unsigned)filter_answer(refusal))
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "filter: args[2] is read by its low word, which is the first only on little-endian machines"
@@ -309,12 +341,12 @@ static int load_numbered(void)
 		/* 7 */ ANSWER(SECCOMP_RET_ALLOW),
 		/* 8 */ LOAD(args[2]),
 		/* 9 */ JUMP(BPF_JSET, S_ISUID | S_ISGID, 0, 4), /* to 14 */
-		/* 10 */ ANSWER(SECCOMP_RET_ERRNO | EPERM),
+		/* 10 */ REFUSE(REFUSAL_FCHMODAT2),
 		/* 11 */ LOAD(args[2]),
 		/* 12 */ JUMP(BPF_JSET, FLAG_OPEN_TREE_NAMESPACE, 2, 1), /* to 15, or to 14 */
-		/* 13 */ ANSWER(SECCOMP_RET_ERRNO | ENOSYS),
+		/* 13 */ REFUSE(REFUSAL_UNKNOWN),
 		/* 14 */ ANSWER(SECCOMP_RET_ALLOW),
-		/* 15 */ ANSWER(SECCOMP_RET_ERRNO | EINVAL),
+		/* 15 */ REFUSE(REFUSAL_OPEN_TREE_ATTR_NAMESPACE),
 	};
 	const struct sock_fprog filter = { .len = ELEMENTSOF(program), .filter = program };
 

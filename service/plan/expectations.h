@@ -62,12 +62,19 @@ typedef struct ExpectedEntry {
 	char *path;   /* canonical, inside */
 	char *source; /* canonical, outside; NULL where there is none */
 	bool device, covers_listener, pin, placeholder;
+	bool anchored;      /* it keeps a name in its place that agents could change but for it */
 	mode_t permissions; /* of what is made: never 0 for a tmpfs, directory or file */
 	void *data;         /* ENTRY_LINK: text with its NUL; ENTRY_FILE: data_size bytes */
 	size_t data_size;
 	ObjectIdentity object; /* of the source of a bind */
 	char *origin;
 } ExpectedEntry;
+
+/* A file of the sandbox's own, or of its configuration: agents must not change it. */
+typedef struct ExpectedFile {
+	char *path;
+	ObjectIdentity object; /* outside; unknown where there is none */
+} ExpectedFile;
 
 typedef struct ExpectedVariable {
 	char *name;
@@ -128,13 +135,17 @@ typedef struct ExpectationFacts {
 	ObjectIdentity root;                          /* "/" outside */
 	const char *routes_problem; /* what the netlink read-back found, or NULL: nothing differs */
 	const RouteTable *routes;   /* NULL when not jailed */
+	const char *host_mounts;    /* /proc/self/mountinfo of the session, or NULL: what below a bind is a
+				       mount of the host's */
+	/* What an entry binds: fstat(2) of its source, or of its path for a device. Return: 0 or -errno. */
+	int (*identify)(const Entry *entry, ObjectIdentity *ret);
+	/* What is at a path outside, by stat(2): not known where there is nothing. */
+	ObjectIdentity (*identify_path)(const char *path);
 	const ExpectedProcess *processes;
 	size_t n_processes;
 	const ExpectedBait *baits;
 	size_t n_baits;
-	const char *bait_token;  /* what each bait answers; NULL without baits */
-	const char *config_path; /* the configuration file */
-	const char *marker_path;
+	const char *bait_token; /* what each bait answers; NULL without baits */
 	/* Addresses of the host's own, host byte order, for the probes that look for it. */
 	const uint32_t *host_addresses;
 	size_t n_host_addresses;
@@ -144,10 +155,11 @@ typedef struct ExpectationFacts {
 
 typedef struct Expectations {
 	BatteryKind battery;
-	bool joined, jailed, private_proc, forbid_namespaces, terminal_expected, resolver, online, no_forge;
+	bool joined, jailed, private_proc, forbid_namespaces, resolver, online;
 	uint64_t namespaces[NAMESPACE_KIND_MAX], jail_namespaces[NAMESPACE_KIND_MAX];
 	char *hostname;
 	ObjectIdentity terminal, root;
+	char *host_mounts;    /* NULL: not told */
 	char *routes_problem; /* NULL: nothing differs */
 
 	char *agent;   /* the profile's name */
@@ -157,10 +169,10 @@ typedef struct Expectations {
 	char *user;
 	uid_t uid;
 	gid_t gid;
-	char **own; /* names that the profile and every session have in the home, absolute, with those that
-		       lead to them; what else is in a home is none of the plan's */
 	ExpectedEntry *entries;
 	size_t n_entries;
+	ExpectedFile *files;
+	size_t n_files;
 	ExpectedVariable *variables;
 	size_t n_variables;
 	char **guarded;       /* directories of the entry-point guard */
@@ -188,7 +200,7 @@ typedef struct Expectations {
 void expectations_done(Expectations *expectations);
 /*
  * Derive them. plan and request: of the session; values that may be secrets (pass-env) are left out. Return:
- * 0, -ENOMEM, or what fstat(2) of a source answered.
+ * 0, -ENOMEM, or what identify answered.
  */
 int expectations_make(const Plan *plan, const SessionRequest *request, const ExpectationFacts *facts,
 		      Expectations *ret);

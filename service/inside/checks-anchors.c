@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What keeps a name in its place is a mount, and a mount holds in the mount namespaces that have it. So it is
+ * tried from one that an agent would make: a user and a mount namespace of a child's, another root in it, the
+ * jail's mounts taken down. There a directory that was opened before still leads to what the binds show, and
+ * names that are held must be busy (rename(2), EBUSY). What can be renamed is renamed back at once.
+ */
+
+#include "service/inside/checks.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "service/inside/measure.h"
+#include "service/inside/mounts.h"
+
+#define ATTEMPT_MSEC 1000
+#define TEXT_SIZE 1024u
+#define AWAY ".claude-sandbox-verify"
+
+typedef struct Anchors {
+	Battery *b;
+	const char *row;
+	const Mounts *mounts;
+	size_t n; /* that there are */
+} Anchors;
+
+/* Is it this row's to try? One whose mount is missing was told of already. */
+static bool is_wanted(const Anchors *anchors, const ExpectedEntry *entry)
+{
+	const Expectations *e = battery_expectations(anchors->b);
+	const char *row = mounts_row(e, entry);
+
+	return entry->anchored && !entry->covers_listener && row && streq(row, anchors->row) &&
+	       expectations_covering(e, entry->path) == entry && mounts_at(anchors->mounts, entry->path);
+}
+
+static int open_parent(const ExpectedEntry *entry)
+{
+	const char *slash = strrchr(entry->path, '/');
+	_cleanup_free_ char *parent =
+		strndup(entry->path, slash == entry->path ? 1 : (size_t)(slash - entry->path));
+
+	return parent ? open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+}
+
+/* Return: 0; a negative errno where no such namespace can be had: then no agent has one either. */
+static int leave(void)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 || mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0 ||
+	    chdir("/tmp") < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+		return -errno;
+	return 0;
+}
+
+static int attempt_one(const ExpectedEntry *entry, int parent_fd, char *text, size_t size)
+{
+	const char *name = strrchr(entry->path, '/') + 1;
+	size_t used = strlen(text);
+
+	if (renameat(parent_fd, name, parent_fd, AWAY) < 0)
+		return 0;
+	(void)renameat(parent_fd, AWAY, parent_fd, name);
+	if (used < size)
+		(void)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", entry->path);
+	return 1;
+}
+
+static int attempt_all(void *userdata, char *text, size_t size)
+{
+	const Anchors *anchors = userdata;
+	const Expectations *e = battery_expectations(anchors->b);
+	_cleanup_free_ int *fds = calloc(e->n_entries, sizeof(*fds));
+	int moved = 0;
+
+	if (!fds)
+		return -ENOMEM;
+	for (size_t i = 0; i < e->n_entries; i++)
+		fds[i] = is_wanted(anchors, &e->entries[i]) ? open_parent(&e->entries[i]) : FD_NONE;
+	if (leave() < 0)
+		return 0;
+	for (size_t i = 0; i < e->n_entries; i++)
+		if (fds[i] >= 0)
+			moved += attempt_one(&e->entries[i], fds[i], text, size);
+	return moved;
+}
+
+void check_anchors(Battery *b, const char *row)
+{
+	const Expectations *e = battery_expectations(b);
+	_cleanup_(mounts_done) Mounts mounts = { 0 };
+	Anchors anchors = { .b = b, .row = row, .mounts = &mounts };
+	char text[TEXT_SIZE];
+	int r;
+
+	if (!e || e->forbid_namespaces || mounts_read(&mounts) < 0)
+		return;
+	for (size_t i = 0; i < e->n_entries; i++)
+		anchors.n += is_wanted(&anchors, &e->entries[i]);
+	if (anchors.n == 0)
+		return;
+	r = attempt_run(attempt_all, &anchors, ATTEMPT_MSEC, text, sizeof(text));
+	if (r > 0)
+		battery_fail(b, "in a mount namespace of an agent's own these can be moved away: %s", text);
+	else if (r < 0)
+		battery_fail(b, "what holds in other mount namespaces could not be tried: %s",
+			     *text ? text : strerror(-r));
+}

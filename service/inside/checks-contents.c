@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What private directories hold: in a jail that just began, what the plan has there and nothing else. */
+
+#include "service/inside/checks.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "service/inside/measure.h"
+#include "service/inside/mounts.h"
+
+#define DEPTH_MAX 32u
+
+typedef struct Walk {
+	Battery *b;
+	const Expectations *e;
+	const ExpectedEntry *entry; /* the private directory */
+	dev_t device;
+	const char *directory; /* where the walk is */
+	unsigned depth;
+} Walk;
+
+static void walk_directory(const Walk *walk, const char *directory);
+
+/* Is something of the plan at path, or below it? */
+static bool is_planned(const Expectations *e, const char *path)
+{
+	for (size_t i = 0; i < e->n_entries; i++)
+		if (e->entries[i].kind != ENTRY_DESCRIPTOR && measure_is_within(e->entries[i].path, path))
+			return true;
+	return false;
+}
+
+static const ExpectedEntry *entry_at(const Expectations *e, const char *path)
+{
+	for (size_t i = e->n_entries; i > 0; i--)
+		if (e->entries[i - 1].kind != ENTRY_DESCRIPTOR && streq(e->entries[i - 1].path, path))
+			return &e->entries[i - 1];
+	return NULL;
+}
+
+static const char *type_name(mode_t mode)
+{
+	return S_ISSOCK(mode)   ? "the socket"
+	       : S_ISFIFO(mode) ? "the FIFO"
+	       : S_ISDIR(mode)  ? "the directory"
+	       : S_ISLNK(mode)  ? "the link"
+				: "the file";
+}
+
+static int walk_name(void *userdata, const char *name)
+{
+	const Walk *walk = userdata;
+	_cleanup_free_ char *path = NULL;
+	struct stat st;
+
+	if (asprintf(&path, "%s/%s", walk->directory, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	if (lstat(path, &st) < 0)
+		return 0;
+	if (!is_planned(walk->e, path)) {
+		/* What lies in the private directory itself came after it was made: in a session that runs,
+		 * the agent made it. */
+		if (!walk->e->joined || st.st_dev != walk->device)
+			battery_fail(walk->b, "%s %s is in sight, which the plan does not have",
+				     type_name(st.st_mode), path);
+		return 0;
+	}
+	/* A directory on the way to what is planned; what is itself an entry is judged as that. */
+	if (S_ISDIR(st.st_mode) && st.st_dev == walk->device && !entry_at(walk->e, path))
+		walk_directory(walk, path);
+	return 0;
+}
+
+static void walk_directory(const Walk *walk, const char *directory)
+{
+	Walk below = *walk;
+	int r;
+
+	if (walk->depth >= DEPTH_MAX)
+		return;
+	below.directory = directory;
+	below.depth++;
+	r = measure_list(directory, walk_name, &below);
+	if (r < 0 && !walk->e->joined)
+		battery_fail(walk->b, "%s cannot be listed: %s", directory, strerror(-r));
+}
+
+static void walk_entry(Battery *b, const Expectations *e, const ExpectedEntry *entry)
+{
+	Walk walk = { .b = b, .e = e, .entry = entry };
+	struct stat st;
+
+	if (lstat(entry->path, &st) < 0)
+		return;
+	walk.device = st.st_dev;
+	walk_directory(&walk, entry->path);
+}
+
+void check_contents(Battery *b, const char *row)
+{
+	const Expectations *e = battery_expectations(b);
+
+	for (size_t i = 0; e && i < e->n_entries; i++) {
+		const ExpectedEntry *entry = &e->entries[i];
+
+		if (entry->kind == ENTRY_TMPFS && streq(mounts_row(e, entry) ?: "", row) &&
+		    expectations_covering(e, entry->path) == entry)
+			walk_entry(b, e, entry);
+	}
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * For row 02: each refusal of the filter is asked for. The arguments are such that the kernel itself would
+ * give another answer, before anything is done: descriptors that are none, empty paths, types that do not
+ * exist. Where it could only give the same one (a flag or a call that it does not know either), nothing can
+ * be told and nothing can happen.
+ */
+
+#include "service/inside/checks.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "service/inside/filter-rules.h"
+
+#ifndef TIOCLINUX
+#define TIOCLINUX 0x541C
+#endif
+
+#define ATTEMPT_MSEC 1000
+#define TEXT_SIZE 1024u
+
+/* As in filter.c; the headers that we build with are older. */
+#define FLAG_NAMESPACE 0x2u
+#define FLAG_EMPTY 0x00100000u
+#define COMMAND_SETDELEG 1040u
+#define FIRST_UNKNOWN 470
+#define BIT_X32 0x40000000L
+
+/* More than the kernel has (AF_MAX of linux/socket.h). */
+#define FAMILIES_TRIED 64
+#define NO_TYPE 15   /* beyond SOCK_MAX: refused before the family is looked at */
+#define NO_FLAG 0x2u /* of CSIGNAL: no flag of unshare(2) */
+
+typedef enum CallName {
+	CALL_CHMOD,
+	CALL_FCHMOD,
+	CALL_FCHMODAT,
+	CALL_FCHMODAT2,
+	CALL_MKNOD,
+	CALL_MKNODAT,
+	CALL_CREAT,
+	CALL_MQ_OPEN,
+	CALL_OPEN,
+	CALL_OPENAT,
+	CALL_OPENAT2,
+	CALL_IO_URING_SETUP,
+	CALL_IO_URING_ENTER,
+	CALL_IO_URING_REGISTER,
+	CALL_ADD_KEY,
+	CALL_REQUEST_KEY,
+	CALL_KEYCTL,
+	CALL_CLONE3,
+	CALL_IOCTL,
+	CALL_FCNTL,
+	CALL_FCNTL64,
+	CALL_SOCKET,
+	CALL_SOCKETPAIR,
+	CALL_SOCKETCALL,
+	CALL_UNSHARE,
+	CALL_OPEN_TREE,
+	CALL_OPEN_TREE_ATTR,
+	CALL_FSMOUNT,
+	CALL_CLONE,
+	CALL_SETNS,
+	CALL_MAX,
+} CallName;
+
+#ifdef SYS_chmod
+#define NATIVE(name) SYS_##name
+#else
+#define NATIVE(name) (-1)
+#endif
+
+/* -1: there is no such call. */
+static const long native_numbers[CALL_MAX] = {
+	[CALL_CHMOD] = NATIVE(chmod),
+	[CALL_FCHMOD] = SYS_fchmod,
+	[CALL_FCHMODAT] = SYS_fchmodat,
+	[CALL_FCHMODAT2] = 452,
+	[CALL_MKNOD] = NATIVE(mknod),
+	[CALL_MKNODAT] = SYS_mknodat,
+	[CALL_CREAT] = NATIVE(creat),
+	[CALL_MQ_OPEN] = SYS_mq_open,
+	[CALL_OPEN] = NATIVE(open),
+	[CALL_OPENAT] = SYS_openat,
+	[CALL_OPENAT2] = SYS_openat2,
+	[CALL_IO_URING_SETUP] = SYS_io_uring_setup,
+	[CALL_IO_URING_ENTER] = SYS_io_uring_enter,
+	[CALL_IO_URING_REGISTER] = SYS_io_uring_register,
+	[CALL_ADD_KEY] = SYS_add_key,
+	[CALL_REQUEST_KEY] = SYS_request_key,
+	[CALL_KEYCTL] = SYS_keyctl,
+	[CALL_CLONE3] = __NR_clone3,
+	[CALL_IOCTL] = SYS_ioctl,
+	[CALL_FCNTL] = SYS_fcntl,
+	[CALL_FCNTL64] = -1,
+	[CALL_SOCKET] = SYS_socket,
+	[CALL_SOCKETPAIR] = SYS_socketpair,
+	[CALL_SOCKETCALL] = -1,
+	[CALL_UNSHARE] = SYS_unshare,
+	[CALL_OPEN_TREE] = SYS_open_tree,
+	[CALL_OPEN_TREE_ATTR] = 467,
+	[CALL_FSMOUNT] = SYS_fsmount,
+	[CALL_CLONE] = __NR_clone,
+	[CALL_SETNS] = SYS_setns,
+};
+
+typedef struct Try {
+	const long *numbers;
+	long (*call)(long number, long a, long b, long c, long d, long e); /* Return: the kernel's, -errno */
+	const char *architecture;
+	long empty; /* address of an empty string */
+	char *text; /* what was answered otherwise */
+	size_t size, used;
+	unsigned wrong, missing; /* attempts; calls that do not exist there */
+} Try;
+
+static const int answers[] = {
+#define ANSWER(name, answer) answer,
+	FILTER_REFUSALS(ANSWER)
+#undef ANSWER
+};
+
+static const char *const names[] = {
+#define NAME(name, answer) #name,
+	FILTER_REFUSALS(NAME)
+#undef NAME
+};
+
+static void ask(Try *t, FilterRefusal refusal, CallName name, long a, long b, long c, long d, long e)
+{
+	long result;
+
+	if (t->numbers[name] < 0) {
+		t->missing++;
+		return;
+	}
+	result = t->call(t->numbers[name], a, b, c, d, e);
+	if (result == -answers[refusal])
+		return;
+	if (t->wrong++ < 8 && t->used < t->size)
+		t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s: %s",
+					    t->used > 0 ? ", " : "", names[refusal], t->architecture,
+					    result < 0 ? strerrorname_np((int)-result) ?: "?" : "done");
+}
+
+static const long set_id_bits[] = { S_ISUID, S_ISGID };
+
+#define EACH_BIT(bit)                                           \
+	for (size_t i_ = 0; i_ < ELEMENTSOF(set_id_bits); i_++) \
+		for (long bit = set_id_bits[i_] | 0644; bit; bit = 0)
+
+static void try_CHMOD(Try *t)
+{
+	EACH_BIT(mode)
+	ask(t, REFUSAL_CHMOD, CALL_CHMOD, t->empty, mode, 0, 0, 0);
+}
+
+static void try_FCHMOD(Try *t)
+{
+	EACH_BIT(mode)
+	ask(t, REFUSAL_FCHMOD, CALL_FCHMOD, -1, mode, 0, 0, 0);
+}
+
+static void try_FCHMODAT(Try *t)
+{
+	EACH_BIT(mode)
+	ask(t, REFUSAL_FCHMODAT, CALL_FCHMODAT, -1, t->empty, mode, 0, 0);
+}
+
+static void try_FCHMODAT2(Try *t)
+{
+	EACH_BIT(mode)
+	ask(t, REFUSAL_FCHMODAT2, CALL_FCHMODAT2, -1, t->empty, mode, 0, 0);
+}
+
+static void try_MKNOD(Try *t)
+{
+	EACH_BIT(mode)
+	ask(t, REFUSAL_MKNOD, CALL_MKNOD, t->empty, S_IFREG | mode, 0, 0, 0);
+}
+
+static void try_MKNODAT(Try *t)
+{
+	EACH_BIT(mode)
+	ask(t, REFUSAL_MKNODAT, CALL_MKNODAT, -1, t->empty, S_IFREG | mode, 0, 0);
+}
+
+static void try_CREAT(Try *t)
+{
+	EACH_BIT(mode)
+	ask(t, REFUSAL_CREAT, CALL_CREAT, t->empty, mode, 0, 0, 0);
+}
+
+static void try_MQ_OPEN(Try *t)
+{
+	EACH_BIT(mode)
+	ask(t, REFUSAL_MQ_OPEN, CALL_MQ_OPEN, 0, O_CREAT | O_RDWR, mode, 0, 0);
+}
+
+/* O_TMPFILE without O_CREAT too. */
+static void try_OPEN(Try *t)
+{
+	EACH_BIT(mode)
+	{
+		ask(t, REFUSAL_OPEN, CALL_OPEN, t->empty, O_CREAT | O_WRONLY, mode, 0, 0);
+		ask(t, REFUSAL_OPEN, CALL_OPEN, t->empty, O_TMPFILE | O_WRONLY, mode, 0, 0);
+	}
+}
+
+static void try_OPENAT(Try *t)
+{
+	EACH_BIT(mode)
+	{
+		ask(t, REFUSAL_OPENAT, CALL_OPENAT, -1, t->empty, O_CREAT | O_WRONLY, mode, 0);
+		ask(t, REFUSAL_OPENAT, CALL_OPENAT, -1, t->empty, O_TMPFILE | O_WRONLY, mode, 0);
+	}
+}
+
+static void try_OPENAT2(Try *t)
+{
+	ask(t, REFUSAL_OPENAT2, CALL_OPENAT2, -1, t->empty, 0, 0, 0);
+}
+
+static void try_IO_URING_SETUP(Try *t)
+{
+	ask(t, REFUSAL_IO_URING_SETUP, CALL_IO_URING_SETUP, 0, 0, 0, 0, 0);
+}
+
+static void try_IO_URING_ENTER(Try *t)
+{
+	ask(t, REFUSAL_IO_URING_ENTER, CALL_IO_URING_ENTER, -1, 0, 0, 0, 0);
+}
+
+static void try_IO_URING_REGISTER(Try *t)
+{
+	ask(t, REFUSAL_IO_URING_REGISTER, CALL_IO_URING_REGISTER, -1, 0, 0, 0, 0);
+}
+
+static void try_ADD_KEY(Try *t)
+{
+	ask(t, REFUSAL_ADD_KEY, CALL_ADD_KEY, 0, 0, 0, 0, 0);
+}
+
+static void try_REQUEST_KEY(Try *t)
+{
+	ask(t, REFUSAL_REQUEST_KEY, CALL_REQUEST_KEY, 0, 0, 0, 0, 0);
+}
+
+static void try_KEYCTL(Try *t)
+{
+	ask(t, REFUSAL_KEYCTL, CALL_KEYCTL, 0x7fff, 0, 0, 0, 0);
+}
+
+static void try_CLONE3(Try *t)
+{
+	ask(t, REFUSAL_CLONE3, CALL_CLONE3, 0, 0, 0, 0, 0);
+}
+
+/* Where long is 64 bits, what stands above the request's 32 must not hide it. */
+static void try_ioctl(Try *t, FilterRefusal refusal, long request)
+{
+	ask(t, refusal, CALL_IOCTL, -1, request, 0, 0, 0);
+	if (t->numbers == native_numbers)
+		ask(t, refusal, CALL_IOCTL, -1, request | 0x100000000L, 0, 0, 0);
+}
+
+static void try_TYPE(Try *t)
+{
+	try_ioctl(t, REFUSAL_TYPE, TIOCSTI);
+}
+
+static void try_PASTE(Try *t)
+{
+	try_ioctl(t, REFUSAL_PASTE, TIOCLINUX);
+}
+
+static void try_SETLEASE(Try *t)
+{
+	ask(t, REFUSAL_SETLEASE, CALL_FCNTL, -1, F_SETLEASE, F_UNLCK, 0, 0);
+	ask(t, REFUSAL_SETLEASE, CALL_FCNTL64, -1, F_SETLEASE, F_UNLCK, 0, 0);
+}
+
+static void try_SETDELEG(Try *t)
+{
+	ask(t, REFUSAL_SETDELEG, CALL_FCNTL, -1, COMMAND_SETDELEG, 0, 0, 0);
+	ask(t, REFUSAL_SETDELEG, CALL_FCNTL64, -1, COMMAND_SETDELEG, 0, 0, 0);
+}
+
+/* Those that the network namespace holds. */
+static bool family_is_held(int family)
+{
+	return family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK;
+}
+
+static void try_SOCKET(Try *t)
+{
+	for (int family = 0; family < FAMILIES_TRIED; family++)
+		if (!family_is_held(family))
+			ask(t, REFUSAL_SOCKET, CALL_SOCKET, family, NO_TYPE, 0, 0, 0);
+}
+
+static void try_SOCKETPAIR(Try *t)
+{
+	for (int family = 0; family < FAMILIES_TRIED; family++)
+		if (!family_is_held(family))
+			ask(t, REFUSAL_SOCKETPAIR, CALL_SOCKETPAIR, family, NO_TYPE, 0, 0, 0);
+}
+
+static void try_SOCKETCALL(Try *t)
+{
+	ask(t, REFUSAL_SOCKETCALL, CALL_SOCKETCALL, 0, 0, 0, 0, 0);
+}
+
+static void try_UNSHARE_EMPTY(Try *t)
+{
+	ask(t, REFUSAL_UNSHARE_EMPTY, CALL_UNSHARE, FLAG_EMPTY | NO_FLAG, 0, 0, 0, 0);
+}
+
+static void try_OPEN_TREE_NAMESPACE(Try *t)
+{
+	ask(t, REFUSAL_OPEN_TREE_NAMESPACE, CALL_OPEN_TREE, -1, t->empty, FLAG_NAMESPACE, 0, 0);
+}
+
+static void try_OPEN_TREE_ATTR_NAMESPACE(Try *t)
+{
+	ask(t, REFUSAL_OPEN_TREE_ATTR_NAMESPACE, CALL_OPEN_TREE_ATTR, -1, t->empty, FLAG_NAMESPACE, 0, 0);
+}
+
+static void try_FSMOUNT_NAMESPACE(Try *t)
+{
+	ask(t, REFUSAL_FSMOUNT_NAMESPACE, CALL_FSMOUNT, -1, FLAG_NAMESPACE, 0, 0, 0);
+}
+
+/* A namespace and what cannot go with it. */
+static void try_CLONE_USER(Try *t)
+{
+	ask(t, REFUSAL_CLONE_USER, CALL_CLONE, CLONE_NEWUSER | CLONE_FS, 0, 0, 0, 0);
+}
+
+static void try_UNSHARE_USER(Try *t)
+{
+	ask(t, REFUSAL_UNSHARE_USER, CALL_UNSHARE, CLONE_NEWUSER | NO_FLAG, 0, 0, 0, 0);
+}
+
+static void try_SETNS_USER(Try *t)
+{
+	ask(t, REFUSAL_SETNS_USER, CALL_SETNS, -1, CLONE_NEWUSER, 0, 0, 0);
+}
+
+static void try_UNKNOWN(Try *t)
+{
+	static const long unknown[] = { FIRST_UNKNOWN, 500, 1000, BIT_X32 + 90 };
+
+	for (size_t i = 0; i < ELEMENTSOF(unknown); i++) {
+		long numbers[CALL_MAX];
+		const long *own = t->numbers;
+
+		numbers[CALL_CHMOD] = unknown[i];
+		t->numbers = numbers;
+		ask(t, REFUSAL_UNKNOWN, CALL_CHMOD, t->empty, S_ISUID, 0, 0, 0);
+		t->numbers = own;
+	}
+}
+
+static const struct {
+	void (*run)(Try *t);
+} attempts[] = {
+#define ATTEMPT(name, answer) { try_##name },
+	FILTER_REFUSALS(ATTEMPT)
+#undef ATTEMPT
+};
+STATIC_ASSERT(ELEMENTSOF(attempts) == REFUSAL_MAX);
+
+static bool is_asked(FilterRefusal refusal, bool forbid_namespaces)
+{
+	return forbid_namespaces || (refusal != REFUSAL_CLONE_USER && refusal != REFUSAL_UNSHARE_USER &&
+				     refusal != REFUSAL_SETNS_USER);
+}
+
+static void try_all(Try *t, bool forbid_namespaces)
+{
+	for (unsigned i = 0; i < REFUSAL_MAX; i++)
+		if (is_asked((FilterRefusal)i, forbid_namespaces))
+			attempts[i].run(t);
+}
+
+static long call_native(long number, long a, long b, long c, long d, long e)
+{
+	long result = syscall(number, a, b, c, d, e);
+
+	return result < 0 ? -errno : result;
+}
+
+#ifdef __x86_64__
+/* arch/x86/entry/syscalls/syscall_32.tbl */
+static const long numbers_32[CALL_MAX] = {
+	[CALL_CHMOD] = 15,
+	[CALL_FCHMOD] = 94,
+	[CALL_FCHMODAT] = 306,
+	[CALL_FCHMODAT2] = 452,
+	[CALL_MKNOD] = 14,
+	[CALL_MKNODAT] = 297,
+	[CALL_CREAT] = 8,
+	[CALL_MQ_OPEN] = 277,
+	[CALL_OPEN] = 5,
+	[CALL_OPENAT] = 295,
+	[CALL_OPENAT2] = 437,
+	[CALL_IO_URING_SETUP] = 425,
+	[CALL_IO_URING_ENTER] = 426,
+	[CALL_IO_URING_REGISTER] = 427,
+	[CALL_ADD_KEY] = 286,
+	[CALL_REQUEST_KEY] = 287,
+	[CALL_KEYCTL] = 288,
+	[CALL_CLONE3] = 435,
+	[CALL_IOCTL] = 54,
+	[CALL_FCNTL] = 55,
+	[CALL_FCNTL64] = 221,
+	[CALL_SOCKET] = 359,
+	[CALL_SOCKETPAIR] = 360,
+	[CALL_SOCKETCALL] = 102,
+	[CALL_UNSHARE] = 310,
+	[CALL_OPEN_TREE] = 428,
+	[CALL_OPEN_TREE_ATTR] = 467,
+	[CALL_FSMOUNT] = 432,
+	[CALL_CLONE] = 120,
+	[CALL_SETNS] = 346,
+};
+
+/* The 32-bit way into the same kernel, from a 64-bit program: how any program gets round a filter of one
+ * architecture. Without it in the kernel this is a fault, which ends the child. */
+static long call_32(long number, long a, long b, long c, long d, long e)
+{
+	long result;
+
+	__asm__ volatile("int $0x80"
+			 : "=a"(result)
+			 : "a"(number), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return (int)result;
+}
+
+static int attempt_32(void *userdata, char *text, size_t size)
+{
+	const bool *forbid_namespaces = userdata;
+	/* An address that 32 bits can name. */
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	Try t = { .numbers = numbers_32,
+		  .call = call_32,
+		  .architecture = " of 32 bits",
+		  .empty = (long)page,
+		  .text = text,
+		  .size = size };
+
+	if (page == MAP_FAILED)
+		return -ENOMEM;
+	try_all(&t, *forbid_namespaces);
+	return (int)t.wrong;
+}
+#endif
+
+static void check_other_architectures(Battery *b, bool forbid_namespaces)
+{
+#ifdef __x86_64__
+	char text[TEXT_SIZE];
+	int r = attempt_run(attempt_32, &forbid_namespaces, ATTEMPT_MSEC, text, sizeof(text));
+
+	if (r > 0)
+		battery_fail(b, "the filter does not refuse: %s", text);
+	else if (r == -ECHILD)
+		battery_pass(b, "no calls of 32 bits");
+	else if (r < 0)
+		battery_fail(b, "calls of 32 bits could not be tried: %s", *text ? text : strerror(-r));
+#endif
+}
+
+void check_filter(Battery *b)
+{
+	const Expectations *e = battery_expectations(b);
+	/* Who it is decides, where nobody has said: uid 0 is root's session. */
+	bool forbid_namespaces = e ? e->forbid_namespaces : getuid() == 0;
+	static const char empty[] = "";
+	char text[TEXT_SIZE] = "";
+	Try t = { .numbers = native_numbers,
+		  .call = call_native,
+		  .architecture = "",
+		  .empty = (long)empty,
+		  .text = text,
+		  .size = sizeof(text) };
+
+	try_all(&t, forbid_namespaces);
+	if (t.wrong > 0)
+		battery_fail(b, "the filter does not refuse: %s", text);
+	check_other_architectures(b, forbid_namespaces);
+	battery_pass(b, "%d refusals of the filter hold", (int)REFUSAL_MAX);
+}

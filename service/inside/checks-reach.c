@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * 20: what is denied refuses, by every way that a program without rights has. All at once, without waiting
+ * for what never answers. A way round the routes is judged by what it leaves: the far side of the tap answers
+ * every question for a link address, so a frame that got out makes a neighbour known within the moment, and a
+ * packet that left is counted by the device.
+ */
+
+#include "service/inside/checks.h"
+
+#include <arpa/inet.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "service/inside/dump.h"
+#include "service/inside/measure.h"
+#include "service/inside/mounts.h"
+
+#define PORT 9 /* discard, RFC 863 */
+/* Each unresolved destination takes a place in a table that all namespaces share (arp(7), gc_thresh). */
+#define DESTINATIONS_MAX 32u
+#define ANSWER_MSEC 200
+#define LEAST_MSEC 25 /* for what a frame that got out brings about */
+
+typedef struct Trick {
+	const char *name;
+	bool packet_info;
+	int (*prepare)(int fd, int index);
+} Trick;
+
+typedef struct Connection {
+	int fd;
+	uint32_t address;
+	const Trick *trick;
+	bool done;
+	int error; /* positive errno once it is done; 0: connected */
+} Connection;
+
+typedef struct Reach {
+	Battery *b;
+	const Expectations *e;
+	int index; /* of jail0 */
+	uint32_t destinations[DESTINATIONS_MAX];
+	size_t n_destinations;
+	Connection connections[2 * DESTINATIONS_MAX];
+	size_t n_connections;
+	uint64_t sent; /* packets by jail0 so far */
+} Reach;
+
+static void reach_done(Reach *reach)
+{
+	for (size_t i = 0; i < reach->n_connections; i++)
+		close_fdp(&reach->connections[i].fd);
+}
+
+/* ---- ways ---- */
+
+static int prepare_plain(int fd, int index)
+{
+	return 0;
+}
+
+static int prepare_device(int fd, int index)
+{
+	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ROUTES_JAIL_DEVICE, sizeof(ROUTES_JAIL_DEVICE));
+}
+
+static int prepare_index(int fd, int index)
+{
+	return setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
+}
+
+static int prepare_unicast(int fd, int index)
+{
+	uint32_t value = htonl((uint32_t)index);
+
+	return setsockopt(fd, IPPROTO_IP, IP_UNICAST_IF, &value, sizeof(value));
+}
+
+static int prepare_multicast(int fd, int index)
+{
+	const struct ip_mreqn request = { .imr_ifindex = index };
+
+	return setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request));
+}
+
+static int prepare_no_route(int fd, int index)
+{
+	const int on = 1;
+
+	return prepare_device(fd, index) < 0 ? -1 : setsockopt(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on));
+}
+
+/* ip(7), socket(7). The first two are for streams too. */
+static const Trick tricks[] = {
+	{ "a plain socket", false, prepare_plain },   { "SO_BINDTODEVICE", false, prepare_device },
+	{ "SO_BINDTOIFINDEX", false, prepare_index }, { "IP_UNICAST_IF", false, prepare_unicast },
+	{ "IP_PKTINFO", true, prepare_plain },        { "IP_MULTICAST_IF", false, prepare_multicast },
+	{ "SO_DONTROUTE", false, prepare_no_route },
+};
+
+typedef struct AddressText {
+	char text[INET_ADDRSTRLEN];
+} AddressText;
+
+static AddressText text_of(uint32_t address)
+{
+	const struct in_addr in = { .s_addr = htonl(address) };
+	AddressText text;
+
+	(void)inet_ntop(AF_INET, &in, text.text, sizeof(text.text));
+	return text;
+}
+
+static struct sockaddr_in socket_address(uint32_t address, uint16_t port)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_port = htons(port),
+				     .sin_addr.s_addr = htonl(address) };
+}
+
+/* ---- what to try ---- */
+
+static uint32_t mask_of(const ExpectedRoute *row)
+{
+	return row->length == 0 ? 0 : UINT32_MAX << (32 - row->length);
+}
+
+/* Does an opening let it out? */
+static bool is_open(const Expectations *e, uint32_t address)
+{
+	for (size_t i = 0; i < e->n_routes; i++) {
+		const ExpectedRoute *row = &e->routes[i];
+
+		if ((row->verdict == ROUTE_DNS || row->verdict == ROUTE_ALLOW) &&
+		    (address & mask_of(row)) == (row->address & mask_of(row)))
+			return true;
+	}
+	return address == ROUTES_SOURCE || address == ROUTES_FAR_END;
+}
+
+static void choose_destinations(Reach *reach)
+{
+	for (size_t i = 0; i < reach->e->n_routes; i++) {
+		const ExpectedRoute *row = &reach->e->routes[i];
+		uint32_t last = row->address | ~mask_of(row), address = row->address;
+
+		if (row->verdict != ROUTE_DENY || reach->n_destinations >= DESTINATIONS_MAX)
+			continue;
+		/* A network's own number is no host. */
+		address += last - address > 1;
+		for (unsigned n = 0; n < 64 && address < last && is_open(reach->e, address); n++)
+			address++;
+		if (!is_open(reach->e, address) && address != INADDR_LOOPBACK)
+			reach->destinations[reach->n_destinations++] = address;
+	}
+}
+
+/* ---- streams ---- */
+
+static void connect_one(Reach *reach, uint32_t address, const Trick *trick)
+{
+	const struct sockaddr_in to = socket_address(address, PORT);
+	Connection *c = &reach->connections[reach->n_connections];
+
+	*c = (Connection){ .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+			   .address = address,
+			   .trick = trick };
+	if (c->fd < 0 || trick->prepare(c->fd, reach->index) < 0) {
+		c->fd = close_fd(c->fd);
+		return;
+	}
+	reach->n_connections++;
+	if (connect(c->fd, (const struct sockaddr *)&to, sizeof(to)) < 0 && errno == EINPROGRESS)
+		return;
+	c->done = true;
+	c->error = errno;
+}
+
+static void connections_poll(Reach *reach, int timeout_msec)
+{
+	struct pollfd fds[ELEMENTSOF(reach->connections)];
+	socklen_t size = sizeof(int);
+
+	for (size_t i = 0; i < reach->n_connections; i++)
+		fds[i] = (struct pollfd){ .fd = reach->connections[i].done ? -1 : reach->connections[i].fd,
+					  .events = POLLOUT };
+	if (poll(fds, reach->n_connections, timeout_msec) <= 0)
+		return;
+	for (size_t i = 0; i < reach->n_connections; i++)
+		if (fds[i].revents) {
+			reach->connections[i].done = true;
+			if (getsockopt(fds[i].fd, SOL_SOCKET, SO_ERROR, &reach->connections[i].error, &size) <
+			    0)
+				reach->connections[i].error = errno;
+		}
+}
+
+/* Those of a device have no end of their own within the time. */
+static bool plain_are_done(const Reach *reach)
+{
+	for (size_t i = 0; i < reach->n_connections; i++)
+		if (reach->connections[i].trick == &tricks[0] && !reach->connections[i].done)
+			return false;
+	return true;
+}
+
+static void connections_wait(Reach *reach)
+{
+	int64_t start = measure_now_msec();
+
+	for (;;) {
+		int64_t passed = measure_now_msec() - start;
+
+		if (passed >= ANSWER_MSEC || (passed >= LEAST_MSEC && plain_are_done(reach)))
+			return;
+		connections_poll(reach,
+				 (int)(passed < LEAST_MSEC ? LEAST_MSEC - passed : ANSWER_MSEC - passed));
+	}
+}
+
+/* Who refuses a connection was reached. */
+static void judge_connections(Reach *reach)
+{
+	for (size_t i = 0; i < reach->n_connections; i++) {
+		const Connection *c = &reach->connections[i];
+
+		if (c->done && (c->error == 0 || c->error == ECONNREFUSED || c->error == ECONNRESET))
+			battery_fail(reach->b, "%s reaches %s (%s)", c->trick->name, text_of(c->address).text,
+				     c->error == 0 ? "connected" : strerror(c->error));
+	}
+}
+
+/* ---- datagrams ---- */
+
+static void send_one(int fd, const Trick *trick, int index, uint32_t address)
+{
+	struct sockaddr_in to = socket_address(address, PORT);
+	struct iovec iov = { (char *)"denied", 6 };
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct in_pktinfo))];
+	} control = { 0 };
+	struct msghdr message = {
+		.msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1
+	};
+
+	if (trick->packet_info) {
+		const struct in_pktinfo info = { .ipi_ifindex = index };
+
+		control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(info)),
+						   .cmsg_level = IPPROTO_IP,
+						   .cmsg_type = IP_PKTINFO };
+		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+	}
+	/* How it fails says nothing about the frame. */
+	(void)sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void send_all(Reach *reach, const Trick *trick)
+{
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int on = 1;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)) < 0 ||
+	    trick->prepare(fd, reach->index) < 0)
+		return;
+	for (size_t i = 0; i < reach->n_destinations; i++)
+		send_one(fd, trick, reach->index, reach->destinations[i]);
+}
+
+/* ---- what got out ---- */
+
+static int each_link(void *userdata, const struct nlmsghdr *header)
+{
+	Reach *reach = userdata;
+	const struct ifinfomsg *body = NLMSG_DATA(header);
+	const struct rtattr *slots[IFLA_STATS64 + 1];
+	struct rtnl_link_stats64 stats;
+
+	if (header->nlmsg_type != RTM_NEWLINK ||
+	    dump_attributes(header, sizeof(*body), slots, ELEMENTSOF(slots)) < 0)
+		return -EBADMSG;
+	if (body->ifi_index != reach->index || !slots[IFLA_STATS64])
+		return 0;
+	memset(&stats, 0, sizeof(stats));
+	memcpy(&stats, RTA_DATA(slots[IFLA_STATS64]),
+	       MIN_OF(sizeof(stats), (size_t)RTA_PAYLOAD(slots[IFLA_STATS64])));
+	reach->sent = stats.tx_packets;
+	return 0;
+}
+
+static uint64_t packets_sent(Reach *reach)
+{
+	reach->sent = 0;
+	(void)dump_each(RTM_GETLINK, AF_UNSPEC, each_link, reach);
+	return reach->sent;
+}
+
+static int each_neighbour(void *userdata, const struct nlmsghdr *header)
+{
+	Reach *reach = userdata;
+	const struct ndmsg *body = NLMSG_DATA(header);
+	const struct rtattr *slots[NDA_LLADDR + 1];
+	uint32_t address;
+
+	if (header->nlmsg_type != RTM_NEWNEIGH ||
+	    dump_attributes(header, sizeof(*body), slots, ELEMENTSOF(slots)) < 0)
+		return -EBADMSG;
+	address = dump_address(slots[NDA_DST]);
+	if (body->ndm_ifindex == reach->index && address != ROUTES_FAR_END && slots[NDA_LLADDR] &&
+	    (body->ndm_state & (NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE)))
+		battery_fail(reach->b,
+			     "frames for %s leave past the routes: the filter of " ROUTES_JAIL_DEVICE
+			     " lets them",
+			     text_of(address).text);
+	return 0;
+}
+
+/* ---- loopback and IPv6 ---- */
+
+/* Return: whether something answers with the token of a listener outside. */
+static bool gives_token(const Expectations *e, const struct sockaddr *to, socklen_t size)
+{
+	_cleanup_close_ int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char answer[256];
+	ssize_t n;
+
+	if (fd < 0 || (connect(fd, to, size) < 0 && errno != EINPROGRESS) || poll(&p, 1, ANSWER_MSEC) <= 0)
+		return false;
+	n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
+	return n > 0 && memmem(answer, (size_t)n, e->bait_token, strlen(e->bait_token));
+}
+
+static void judge_loopback(Reach *reach)
+{
+	static const uint32_t ways[] = { INADDR_LOOPBACK, ROUTES_FAR_END, ROUTES_SOURCE };
+	const Expectations *e = reach->e;
+
+	for (size_t i = 0; e->bait_token && i < e->n_baits; i++) {
+		const ExpectedBait *bait = &e->baits[i];
+		const struct sockaddr_in6 to6 = { .sin6_family = AF_INET6,
+						  .sin6_port = htons(bait->port),
+						  .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+
+		if (bait->kind == BAIT_TCP6 && gives_token(e, (const struct sockaddr *)&to6, sizeof(to6)))
+			battery_fail(reach->b, "the machine's ::1 can be reached");
+		for (size_t w = 0; bait->kind == BAIT_TCP4 && w < ELEMENTSOF(ways); w++) {
+			const struct sockaddr_in to = socket_address(ways[w], bait->port);
+
+			if (gives_token(e, (const struct sockaddr *)&to, sizeof(to)))
+				battery_fail(reach->b, "the machine's loopback can be reached at %s",
+					     text_of(ways[w]).text);
+		}
+	}
+	for (size_t i = 0; i < e->n_local_ports; i++)
+		battery_note(reach->b, "127.0.0.1:%u is the machine's, as local-port says",
+			     (unsigned)e->local_ports[i]);
+}
+
+static void judge_ipv6(Reach *reach)
+{
+	/* 2001:db8::1, RFC 3849, and one of the internet's. */
+	static const uint8_t addresses[][16] = { { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 },
+						 { 0x26, 0x06, 0x47, 0x00, 0x47, 0x00, [15] = 0x11 } };
+
+	for (size_t i = 0; i < ELEMENTSOF(addresses); i++) {
+		_cleanup_close_ int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_port = htons(PORT) };
+
+		memcpy(&to.sin6_addr, addresses[i], sizeof(addresses[i]));
+		if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0) {
+			battery_fail(reach->b, "there is an IPv6 route to the internet");
+			return;
+		}
+	}
+}
+
+/* ---- the name server ---- */
+
+static void judge_names(Battery *b, const Expectations *e)
+{
+	int r;
+
+	if (!e->resolver || e->forwarder == 0)
+		battery_note(b, "the machine has no name server: names do not resolve");
+	else if (!e->online)
+		battery_note(b, "the session is offline: names do not resolve");
+	else {
+		r = dns_ask(e->forwarder, DNS_MSEC);
+		if (r < 0)
+			battery_fail(b, "the name server %s does not answer: %s", text_of(e->forwarder).text,
+				     strerror(-r));
+		else
+			battery_pass(b, "names resolve");
+	}
+}
+
+/* ---- the whole ---- */
+
+static void judge_reach(Reach *reach)
+{
+	uint64_t before = packets_sent(reach);
+
+	choose_destinations(reach);
+	for (size_t i = 0; i < reach->n_destinations; i++) {
+		connect_one(reach, reach->destinations[i], &tricks[0]);
+		connect_one(reach, reach->destinations[i], &tricks[1]);
+	}
+	for (size_t i = 0; i < ELEMENTSOF(tricks); i++)
+		send_all(reach, &tricks[i]);
+	connections_wait(reach);
+	judge_connections(reach);
+	(void)dump_each(RTM_GETNEIGH, AF_INET, each_neighbour, reach);
+	/* Beside an agent that runs, whose packets they were cannot be told. */
+	if (!reach->e->joined && packets_sent(reach) != before)
+		battery_fail(reach->b, "packets to denied addresses left by " ROUTES_JAIL_DEVICE);
+	judge_loopback(reach);
+	judge_ipv6(reach);
+	battery_pass(reach->b, "%zu destinations refuse by %zu ways", reach->n_destinations,
+		     ELEMENTSOF(tricks));
+}
+
+void check_reach(Battery *b)
+{
+	const Expectations *e = battery_expectations(b);
+	_cleanup_(reach_done) Reach reach = { .b = b, .e = e };
+
+	if (!e) {
+		battery_note(b, "what is denied is not known here");
+		return;
+	}
+	if (!e->jailed) {
+		battery_note(b, "egress-jail is off: the agent reaches what the machine reaches");
+		mounts_judge(b, "20");
+		return;
+	}
+	reach.index = (int)if_nametoindex(ROUTES_JAIL_DEVICE);
+	if (reach.index <= 0)
+		battery_fail(b, "there is no " ROUTES_JAIL_DEVICE);
+	else
+		judge_reach(&reach);
+	mounts_judge(b, "20");
+	judge_names(b, e);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The mounts of this process, as the kernel says them (proc_pid_mountinfo(5)), held against the plan: each
+ * entry is looked at where its path leads, and no mount stands beside them.
+ */
+
+#include "service/inside/battery.h"
+
+typedef struct Mount {
+	uint64_t id, parent;
+	unsigned major, minor; /* of the file system */
+	const char *root;      /* what of it is mounted */
+	const char *place;
+	const char *type;                /* of the file system */
+	bool read_only, no_suid, no_dev; /* of the mount */
+} Mount;
+
+typedef struct Mounts {
+	char *text; /* what the rows borrow */
+	Mount *rows;
+	size_t n;
+} Mounts;
+
+void mounts_done(Mounts *mounts);
+/* Take a text in that format apart; it is copied. Return: 0, -EBADMSG, -ENOMEM. */
+int mounts_parse(const char *text, Mounts *ret);
+/* Of this process. */
+int mounts_read(Mounts *ret);
+/* The last one at place, or NULL. */
+const Mount *mounts_at(const Mounts *mounts, const char *place);
+size_t mounts_count(const Mounts *mounts, const char *place);
+const Mount *mounts_by_id(const Mounts *mounts, uint64_t id);
+
+/* The row that judges an entry; every entry but a caller's descriptor has one. "03", ... */
+const char *mounts_row(const Expectations *e, const ExpectedEntry *entry);
+/* In a check: judge the entries of that row, each in full; how many there are is said. */
+void mounts_judge(Battery *b, const char *row);
+/* In a check: mounts that are no entry's and no mount of the host's below one. */
+void mounts_judge_others(Battery *b);

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/inside/verify.h"
+
+int main(void)
+{
+	return verify_run();
+}
