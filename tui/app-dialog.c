@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What stands above the screen and takes the keys: texts, questions, choices, lines that are typed. */
+
+#include "tui/app-state.h"
+
+static Dialog *dialog_of(App *app)
+{
+	return &app->screen.dialog;
+}
+
+void app_close_dialog(App *app)
+{
+	Dialog *dialog = dialog_of(app);
+
+	free(dialog->title);
+	free(dialog->text);
+	free(dialog->problem);
+	line_editor_done(&dialog->line);
+	*dialog = (Dialog){ 0 };
+	effect_done(&app->pending);
+	app->dirty = true;
+}
+
+static int set_texts(Dialog *dialog, const char *title, const char *text)
+{
+	dialog->title = title ? strdup(title) : NULL;
+	dialog->text = text ? strdup(text) : NULL;
+	return (title && !dialog->title) || (text && !dialog->text) ? -ENOMEM : 0;
+}
+
+void app_show(App *app, const char *title, const char *text)
+{
+	app_close_dialog(app);
+	if (set_texts(dialog_of(app), title, text) >= 0)
+		dialog_of(app)->kind = DIALOG_SHOW;
+}
+
+void app_open_line(App *app, bool filter)
+{
+	Table *table = app_view(app)->table;
+	Dialog *dialog = dialog_of(app);
+
+	app_close_dialog(app);
+	if (set_texts(dialog, filter ? "only rows with: " : "search: ", NULL) < 0 ||
+	    line_editor_set(&dialog->line, filter ? table_filter_text(table) : NULL) < 0)
+		return;
+	/* top tells the two apart: nothing scrolls here. */
+	dialog->top = filter;
+	dialog->kind = DIALOG_LINE;
+	app_tell(app, STYLE_PLAIN, NULL);
+}
+
+/* ---- prompts ---- */
+
+static void on_checked(const FeedAnswer *answer, void *userdata)
+{
+	App *app = userdata;
+	Dialog *dialog = dialog_of(app);
+
+	if (dialog->kind != DIALOG_PROMPT)
+		return;
+	free(dialog->problem);
+	dialog->problem = strdup(answer->error ?: "");
+	app->dirty = app->urgent = true;
+}
+
+void app_check_prompt(App *app)
+{
+	ViewContext context = app_context(app, app->current);
+	Dialog *dialog = dialog_of(app);
+	Effect call = { 0 };
+
+	free(dialog->problem);
+	dialog->problem = NULL;
+	if (!app->pending.check)
+		return;
+	if (app->pending.check(&context, line_editor_text(&dialog->line), &call, &dialog->problem))
+		(void)feed_check(app->feed, &call, on_checked, app);
+	effect_done(&call);
+}
+
+/* What the dialog was about is done with; what comes of it may open the next one. */
+static void do_next(App *app, Effect *next)
+{
+	Effect effect = *next;
+
+	*next = (Effect){ 0 };
+	app_close_dialog(app);
+	app_do(app, &effect);
+}
+
+static void accept_prompt(App *app)
+{
+	ViewContext context = app_context(app, app->current);
+	Dialog *dialog = dialog_of(app);
+	Effect next = { 0 };
+
+	/* Known to be refused: the reason stands there. */
+	if (dialog->problem && *dialog->problem) {
+		term_beep(app->term);
+		return;
+	}
+	if (!app->pending.accept || app->pending.accept(&context, line_editor_text(&dialog->line), &next) < 0)
+		effect_done(&next);
+	do_next(app, &next);
+}
+
+static void prompt_key(App *app, KeyCode code)
+{
+	int r;
+
+	if (code == KEYCODE_ENTER) {
+		accept_prompt(app);
+		return;
+	}
+	r = line_editor_key(&dialog_of(app)->line, code);
+	if (r > 0)
+		app_check_prompt(app);
+}
+
+/* ---- the line at the bottom ---- */
+
+static void line_changed(App *app, bool kept)
+{
+	Dialog *dialog = dialog_of(app);
+	Table *table = app_view(app)->table;
+	const char *text = line_editor_text(&dialog->line);
+
+	if (dialog->top) {
+		(void)table_filter(table, text);
+		return;
+	}
+	(void)table_search(table, text);
+	if (*text && !table_search_here(table) && kept)
+		app_tell(app, STYLE_CAUTION, "no row holds that");
+}
+
+static void line_key(App *app, KeyCode code)
+{
+	Dialog *dialog = dialog_of(app);
+
+	if (code == KEYCODE_ENTER) {
+		line_changed(app, true);
+		app_close_dialog(app);
+	} else if (code == KEYCODE_BACKSPACE && dialog->line.n == 0) {
+		app_close_dialog(app);
+	} else if (line_editor_key(&dialog->line, code) > 0) {
+		line_changed(app, false);
+	}
+}
+
+static void drop_line(App *app)
+{
+	Table *table = app_view(app)->table;
+
+	if (dialog_of(app)->top)
+		(void)table_filter(table, NULL);
+	else
+		(void)table_search(table, NULL);
+}
+
+/* ---- texts, questions, choices ---- */
+
+static void show_key(App *app, const TermInput *input)
+{
+	Dialog *dialog = dialog_of(app);
+	size_t page = app->places.page, lines = app->places.lines;
+	size_t last = lines > page ? lines - page : 0, top = dialog->top;
+
+	switch (key_command(input->code, "")) {
+	case COMMAND_UP:
+		top = top > 0 ? top - 1 : 0;
+		break;
+	case COMMAND_DOWN:
+		top++;
+		break;
+	case COMMAND_PAGE_UP:
+		top = top > page ? top - page : 0;
+		break;
+	case COMMAND_PAGE_DOWN:
+		top += page;
+		break;
+	case COMMAND_FIRST:
+		top = 0;
+		break;
+	case COMMAND_LAST:
+		top = last;
+		break;
+	default:
+		/* Not what is pasted, nor the mouse. */
+		if (input->code != KEYCODE_NONE && !input->pasted)
+			app_close_dialog(app);
+		return;
+	}
+	dialog->top = MIN_OF(top, last);
+}
+
+static void confirm_key(App *app, const TermInput *input)
+{
+	if (input->pasted)
+		return;
+	if (input->code == 'y' || input->code == 'Y') {
+		Effect effect = app->pending;
+
+		app->pending = (Effect){ 0 };
+		free(effect.question);
+		effect.question = NULL;
+		do_next(app, &effect);
+	} else if (input->code == 'n' || input->code == 'N' || input->code == 'q') {
+		app_close_dialog(app);
+	}
+}
+
+static void choose_key(App *app, const TermInput *input)
+{
+	for (size_t i = 0; !input->pasted && i < app->pending.n_parts; i++) {
+		Effect *choice = &app->pending.parts[i];
+
+		if (!choice->text || (KeyCode)(uint8_t)choice->text[0] != input->code)
+			continue;
+		/* What it does may want the text for itself. */
+		do_next(app, choice);
+		return;
+	}
+	if (input->code == 'q')
+		app_close_dialog(app);
+}
+
+void app_dialog_key(App *app, const TermInput *input)
+{
+	DialogKind kind = dialog_of(app)->kind;
+
+	if (input->code == KEYCODE_ESCAPE || input->code == KEYCODE_CONTROL('c') ||
+	    input->code == KEYCODE_CONTROL('g')) {
+		if (kind == DIALOG_LINE)
+			drop_line(app);
+		app_close_dialog(app);
+	} else if (kind == DIALOG_SHOW) {
+		show_key(app, input);
+	} else if (kind == DIALOG_CONFIRM) {
+		confirm_key(app, input);
+	} else if (kind == DIALOG_CHOOSE) {
+		choose_key(app, input);
+	} else if (kind == DIALOG_PROMPT) {
+		/* The end of a line that was pasted is no decision. */
+		if (!input->pasted || input->code != KEYCODE_ENTER)
+			prompt_key(app, input->code);
+	} else if (kind == DIALOG_LINE) {
+		if (!input->pasted || input->code != KEYCODE_ENTER)
+			line_key(app, input->code);
+	}
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+#include "tui/app-state.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+/*
+ * What comes in bursts is drawn so often at most; keys are drawn at once. No timer runs unless something was
+ * left undrawn.
+ */
+#define FRAME_USEC (40 * USEC_PER_MSEC)
+#define BURST 200 /* events that are taken before a picture is due */
+
+uint64_t app_now(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
+}
+
+AppView *app_view(App *app)
+{
+	return &app->views[app->current];
+}
+
+ViewContext app_context(App *app, size_t view)
+{
+	return (ViewContext){ .model = app->model,
+			      .state = app->views[view].state,
+			      .utf8 = app->options.utf8,
+			      .now_usec = app_now(CLOCK_REALTIME) };
+}
+
+void app_set_dirty(App *app)
+{
+	app->dirty = true;
+}
+
+void app_tell(App *app, Style style, const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	free(app->message);
+	app->message = copy;
+	app->message_count++;
+	app->screen.message_style = style;
+	app->dirty = true;
+}
+
+/* ---- rows ---- */
+
+static uint64_t generation_of(const App *app, const AppView *view)
+{
+	return model_generation(app->model, view->view->wants | MODEL_SERVICE);
+}
+
+static void no_memory(App *app)
+{
+	app_tell(app, STYLE_BAD, "no memory; close something and press R");
+}
+
+/* A table, or a headline, that cannot be made leaves the one before it. */
+static void fill(App *app, size_t index)
+{
+	AppView *view = &app->views[index];
+	_cleanup_(rows_freep) Rows *rows = rows_new(view->view->n_columns);
+	ViewContext context = app_context(app, index);
+	char *headline = NULL;
+
+	view->generation = generation_of(app, view);
+	view->filled = true;
+	if (!rows || view->view->rows(&context, rows) < 0 || table_take(view->table, TAKE_PTR(rows)) < 0 ||
+	    (view->view->headline && view->view->headline(&context, &headline) < 0)) {
+		no_memory(app);
+		return;
+	}
+	free(view->headline);
+	view->headline = headline;
+}
+
+void app_refill(App *app, size_t view)
+{
+	app->views[view].filled = false;
+	app->dirty = true;
+}
+
+void app_fill(App *app)
+{
+	AppView *view = app_view(app);
+
+	if (!view->filled || view->generation != generation_of(app, view))
+		fill(app, app->current);
+}
+
+static size_t view_index(const App *app, const View *view)
+{
+	size_t i = 0;
+
+	while (i < app->n_views && app->views[i].view != view)
+		i++;
+	return i;
+}
+
+void app_follow_selection(App *app)
+{
+	AppView *view = app_view(app);
+	const char *key = table_selected_key(view->table);
+
+	if (view->view != &view_sessions || !key || (app->model->open && streq(app->model->open, key)))
+		return;
+	/* The row of a session that has gone with this is made again below. */
+	if (model_open(app->model, key) == 0)
+		app_fill(app);
+	feed_want(app->feed, view->view->wants);
+}
+
+void app_update_wants(App *app)
+{
+	feed_want(app->feed, app_view(app)->view->wants);
+}
+
+void app_go(App *app, size_t view)
+{
+	if (view >= app->n_views || view == app->current)
+		return;
+	app->before = app->current;
+	app->current = view;
+	app->screen.details_top = 0;
+	app_tell(app, STYLE_PLAIN, NULL);
+	app_update_wants(app);
+}
+
+/* ---- the picture ---- */
+
+static void make_details(App *app)
+{
+	AppView *view = app_view(app);
+	ViewContext context = app_context(app, app->current);
+	const char *key = table_selected_key(view->table);
+	char *details = NULL;
+
+	if (!view->view->details || !key || view->view->details(&context, key, &details) < 0)
+		details = NULL;
+	free(app->details);
+	app->details = details;
+}
+
+/* Ages are told in minutes: while some are on the screen, it is drawn once in each. */
+static int on_minute(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	App *app = userdata;
+
+	app_refill(app, view_index(app, &view_sessions));
+	return 0;
+}
+
+static void arm_minute(App *app)
+{
+	bool wanted = app_view(app)->view == &view_sessions && app->model->n_sessions > 0;
+	uint64_t now = app_now(CLOCK_REALTIME), next = (now / (60 * USEC_PER_SEC) + 1) * 60 * USEC_PER_SEC;
+
+	if (app->minute && !wanted) {
+		(void)sd_event_source_set_enabled(app->minute, SD_EVENT_OFF);
+	} else if (wanted && !app->minute) {
+		(void)sd_event_add_time(app->event, &app->minute, CLOCK_REALTIME, next, USEC_PER_SEC,
+					on_minute, app);
+	} else if (wanted) {
+		(void)sd_event_source_set_time(app->minute, next);
+		(void)sd_event_source_set_enabled(app->minute, SD_EVENT_ONESHOT);
+	}
+}
+
+void app_draw(App *app)
+{
+	AppView *view;
+	ViewContext context;
+	size_t width, height;
+
+	term_size(app->term, &width, &height);
+	if ((width != app->canvas.width || height != app->canvas.height) &&
+	    canvas_resize(&app->canvas, width, height) < 0)
+		return;
+	app_fill(app);
+	app_follow_selection(app);
+	make_details(app);
+	view = app_view(app);
+	context = app_context(app, app->current);
+	app->screen.view = view->view;
+	app->screen.table = view->table;
+	app->screen.headline = view->headline;
+	app->screen.details = app->details;
+	app->screen.message = app->message;
+	app->screen.empty = view->view->empty ? view->view->empty(&context) : NULL;
+	(void)draw_screen(&app->screen, &app->canvas, &app->places);
+	/* While a text is shown to be copied, the mouse is the terminal's. */
+	term_mouse(app->term, app->mouse_wanted && app->screen.dialog.kind != DIALOG_SHOW);
+	term_show(app->term, &app->canvas, app->places.has_cursor ? app->places.cursor_y : SIZE_MAX,
+		  app->places.cursor_x);
+	arm_minute(app);
+	app->drawn_usec = app_now(CLOCK_MONOTONIC);
+	app->dirty = app->urgent = false;
+}
+
+static int on_frame(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	App *app = userdata;
+
+	app->urgent = true;
+	return 0;
+}
+
+/* Draw now, or, where that was a moment ago, a moment later. */
+static void draw_in_time(App *app)
+{
+	uint64_t now = app_now(CLOCK_MONOTONIC), due = app->drawn_usec + FRAME_USEC;
+
+	if (!app->dirty || app->call.agent.pid > 0)
+		return;
+	if (app->urgent || now >= due) {
+		if (app->frame)
+			(void)sd_event_source_set_enabled(app->frame, SD_EVENT_OFF);
+		app_draw(app);
+		return;
+	}
+	if (!app->frame) {
+		if (sd_event_add_time(app->event, &app->frame, CLOCK_MONOTONIC, due, 1, on_frame, app) < 0)
+			app_draw(app);
+		return;
+	}
+	(void)sd_event_source_set_time(app->frame, due);
+	(void)sd_event_source_set_enabled(app->frame, SD_EVENT_ONESHOT);
+}
+
+/* ---- what comes in ---- */
+
+static void on_changed(void *userdata)
+{
+	App *app = userdata;
+
+	app->dirty = true;
+}
+
+static int on_input(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	App *app = userdata;
+	TermInput input;
+
+	/* Nobody is at the terminal any more. */
+	if (revents & (EPOLLHUP | EPOLLERR)) {
+		app->ended = true;
+		return 0;
+	}
+	while (!app->ended && term_input(app->term, &input)) {
+		app_key(app, &input);
+		app->dirty = app->urgent = true;
+	}
+	return 0;
+}
+
+void app_leave_screen(App *app)
+{
+	term_leave(app->term);
+	(void)sd_event_source_set_enabled(app->input, SD_EVENT_OFF);
+}
+
+void app_return_to_screen(App *app)
+{
+	term_return(app->term);
+	(void)sd_event_source_set_enabled(app->input, SD_EVENT_ON);
+	app->dirty = app->urgent = true;
+}
+
+static void stop_here(void)
+{
+	sigset_t stop;
+
+	/* A shell counts the whole job; where nobody could continue it, the kernel ignores this. */
+	(void)kill(0, SIGTSTP);
+	(void)sigemptyset(&stop);
+	(void)sigaddset(&stop, SIGTSTP);
+	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
+	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
+}
+
+void app_suspend(App *app)
+{
+	bool on_screen = app->term && app->call.agent.pid <= 0;
+
+	if (on_screen)
+		app_leave_screen(app);
+	stop_here();
+	if (on_screen)
+		app_return_to_screen(app);
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+	App *app = userdata;
+
+	switch (info->ssi_signo) {
+	case SIGWINCH:
+		app->dirty = app->urgent = true;
+		break;
+	case SIGTSTP:
+		app_suspend(app);
+		break;
+	case SIGCONT:
+		/* After a stop that nobody could see coming, the modes are the shell's. */
+		if (app->term && app->call.agent.pid <= 0)
+			app_return_to_screen(app);
+		break;
+	case SIGINT:
+	case SIGQUIT:
+		/* Whoever asks for a password takes it, and the call fails. */
+		if (app->call.agent.pid > 0)
+			break;
+		_fallthrough_;
+	default:
+		app->ended = true;
+	}
+	return 0;
+}
+
+static int take_signals(App *app)
+{
+	static const int signals[] = { SIGWINCH, SIGTSTP, SIGCONT, SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+	sigset_t set;
+	int r = 0;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ELEMENTSOF(signals); i++)
+		(void)sigaddset(&set, signals[i]);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	(void)signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; r >= 0 && i < ELEMENTSOF(signals); i++)
+		r = sd_event_add_signal(app->event, NULL, signals[i], on_signal, app);
+	return r < 0 ? r : 0;
+}
+
+/* ---- beginning and end ---- */
+
+static int make_views(App *app)
+{
+	for (size_t i = 0; view_at(i) && i < APP_VIEWS_MOST; i++) {
+		const View *view = view_at(i);
+		AppView *to = &app->views[i];
+
+		to->view = view;
+		to->table = table_new(view->columns, view->n_columns);
+		to->state = calloc(1, view->state_size + 1);
+		app->n_views++;
+		if (!to->table || !to->state ||
+		    table_sort(to->table, view->sort_column, view->descending) < 0)
+			return -ENOMEM;
+		if (app->options.view && streq(view->name, app->options.view))
+			app->current = app->before = i;
+	}
+	return 0;
+}
+
+static void app_done(App *app)
+{
+	app_call_done(&app->call);
+	feed_free(app->feed);
+	term_free(app->term);
+	for (size_t i = 0; i < app->n_views; i++) {
+		AppView *view = &app->views[i];
+
+		if (view->view->state_done && view->state)
+			view->view->state_done(view->state);
+		free(view->state);
+		free(view->headline);
+		table_free(view->table);
+	}
+	app_close_dialog(app);
+	effect_done(&app->pending);
+	canvas_done(&app->canvas);
+	free(app->message);
+	free(app->details);
+	sd_event_source_disable_unref(app->frame);
+	sd_event_source_disable_unref(app->minute);
+	sd_event_source_disable_unref(app->input);
+	model_free(app->model);
+	sd_event_unref(app->event);
+}
+
+/* ssh may ask something on the terminal: the screen is taken when it has logged in, or has not. */
+static int wait_for_host(App *app)
+{
+	int r = 0;
+
+	while (r >= 0 && app->options.host && !app->ended && feed_is_connecting(app->feed))
+		r = sd_event_run(app->event, UINT64_MAX);
+	return r < 0 ? r : 0;
+}
+
+static int prepare(App *app, char **ret_problem)
+{
+	FeedOptions feed = { .changed = on_changed, .userdata = app };
+	int r;
+
+	app->model = model_new();
+	if (!app->model)
+		return -ENOMEM;
+	app->model->uid = (uint32_t)getuid();
+	if (app->options.host && !(app->model->host = strdup(app->options.host)))
+		return -ENOMEM;
+	r = make_views(app);
+	if (r >= 0)
+		r = sd_event_new(&app->event);
+	if (r >= 0)
+		r = take_signals(app);
+	if (r < 0)
+		return r;
+	feed.event = app->event;
+	feed.model = app->model;
+	r = feed_new(&feed, &app->feed);
+	if (r >= 0)
+		r = wait_for_host(app);
+	if (r >= 0 && !app->ended)
+		r = term_new(app->options.colour, &app->term, ret_problem);
+	if (r >= 0 && app->term)
+		r = sd_event_add_io(app->event, &app->input, STDIN_FILENO, EPOLLIN, on_input, app);
+	return r < 0 ? r : 0;
+}
+
+static int loop(App *app)
+{
+	int r = 0;
+
+	app_update_wants(app);
+	app->dirty = app->urgent = true;
+	while (r >= 0 && !app->ended) {
+		draw_in_time(app);
+		r = sd_event_run(app->event, UINT64_MAX);
+		for (size_t i = 0; r > 0 && i < BURST && !app->ended && !app->urgent; i++)
+			r = sd_event_run(app->event, 0);
+	}
+	return r < 0 ? r : 0;
+}
+
+int app_run(const AppOptions *options, char **ret_problem)
+{
+	_cleanup_(app_done) App app = {
+		.options = *options,
+		.screen = { .utf8 = options->utf8, .details_shown = true, .mouse = true },
+		.mouse_wanted = true,
+		.call = { .agent = TEXT_AGENT_INIT },
+	};
+	int r;
+
+	r = prepare(&app, ret_problem);
+	app.screen.model = app.model;
+	return r < 0 || app.ended ? r : loop(&app);
+}
