@@ -39,7 +39,7 @@ size_t draw_paragraphs(Draw *draw, size_t y, size_t x, size_t width, size_t heig
 
 	if (width == 0)
 		return 0;
-	lines = format_wrap(text, width, 2, draw_flags(draw) | FORMAT_ESCAPED);
+	lines = format_wrap(text, width, names ? 2 : 0, draw_flags(draw) | FORMAT_ESCAPED);
 	draw->failed |= !lines;
 	for (; lines && lines[n]; n++) {
 		size_t name = names ? name_length(lines[n]) : 0;

@@ -274,7 +274,7 @@ static int make_run(Feed *feed, const Effect *effect, const char *word, sd_bus_m
 	r = feed_message(feed, doctor ? NULL : effect->session, doctor ? CS_MEMBER_DOCTOR : CS_MEMBER_VERIFY,
 			 ret);
 	if (r >= 0 && !doctor && !effect->session) {
-		r = sd_bus_message_append(*ret, "s", effect->text);
+		r = sd_bus_message_append(*ret, "s", effect->view);
 		if (r >= 0)
 			r = append_here(*ret, false);
 	}
@@ -314,7 +314,7 @@ int feed_run(Feed *feed, const Effect *effect)
 	question->part = effect->part;
 	r = make_run(feed, effect, *word, &m);
 	if (r >= 0)
-		r = model_begin_run(feed->model, effect->part, effect->session ?: effect->text ?: "",
+		r = model_begin_run(feed->model, effect->part, effect->session ?: effect->view ?: "",
 				    effect->probes, now_usec());
 	if (r >= 0)
 		r = feed_ask(feed, m, &question);

@@ -86,10 +86,10 @@ typedef enum Command {
 } Command;
 
 typedef enum KeyGroup {
-	KEY_GROUP_MOVE,
+	KEY_GROUP_ACTION,
 	KEY_GROUP_VIEWS,
 	KEY_GROUP_TABLE,
-	KEY_GROUP_ACTION,
+	KEY_GROUP_MOVE,
 	KEY_GROUP_PROGRAM,
 	KEY_GROUP_MAX,
 } KeyGroup;

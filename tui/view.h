@@ -27,11 +27,12 @@ typedef enum EffectKind {
 	EFFECT_SHOW,    /* text: several lines in a window, until a key; title above it */
 	EFFECT_GO,      /* to the view `view`, with session opened where it is not NULL */
 	EFFECT_COMPARE, /* look at session beside the open one; NULL: no more */
+	EFFECT_OWN,     /* only one's own sessions again */
 	EFFECT_PROMPT,  /* a line to be typed */
 	EFFECT_CHOOSE,  /* one of several effects */
 	EFFECT_CALL,    /* of the service */
 	EFFECT_CHAIN,   /* calls one after another: it stops at the first that fails */
-	EFFECT_RUN,     /* Verify of session (NULL: of agent `text`) or Doctor: part */
+	EFFECT_RUN,     /* Verify of session (NULL: of a jail as the agent `view` gets it) or Doctor: part */
 } EffectKind;
 
 typedef enum EffectCall {
