@@ -358,7 +358,7 @@ static void try_SETNS_USER(Try *t)
 
 static void try_UNKNOWN(Try *t)
 {
-	static const long unknown[] = { FIRST_UNKNOWN, 500, 1000, BIT_X32 + 90 };
+	static const long unknown[] = { FIRST_UNKNOWN, 500, 1000, BIT_X32 + 39 };
 
 	for (size_t i = 0; i < ELEMENTSOF(unknown); i++) {
 		long numbers[CALL_MAX];
@@ -366,7 +366,7 @@ static void try_UNKNOWN(Try *t)
 
 		numbers[CALL_CHMOD] = unknown[i];
 		t->numbers = numbers;
-		ask(t, REFUSAL_UNKNOWN, CALL_CHMOD, t->empty, S_ISUID, 0, 0, 0);
+		ask(t, REFUSAL_UNKNOWN, CALL_CHMOD, 0, 0, 0, 0, 0);
 		t->numbers = own;
 	}
 }

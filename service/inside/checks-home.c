@@ -72,7 +72,9 @@ static void judge_home(Battery *b, const char *home)
 {
 	const ExpectedEntry *covering = expectations_covering(battery_expectations(b), home);
 
-	if (!covering || (covering->kind != ENTRY_TMPFS && covering->mode != ENTRY_RW))
+	/* A directory of ours lies in a private one of its own. */
+	if (!covering || (covering->kind != ENTRY_TMPFS && covering->kind != ENTRY_DIRECTORY &&
+			  covering->mode != ENTRY_RW))
 		battery_fail(b, "the home %s is not hidden", home);
 }
 

@@ -106,7 +106,11 @@ static void judge_flags(const Judge *j, const ExpectedEntry *entry, const Mount 
 {
 	if (is_read_only(entry) && !mount->read_only)
 		battery_fail(j->b, "%s may be written and has to be read-only", entry->path);
-	if (!is_read_only(entry) && mount->read_only)
+	/* In root's sessions all of /dev is kept from changes of mode (device-modes.h). */
+	if (entry->device && j->e->uid == 0 && !mount->read_only)
+		battery_fail(j->b, "%s is root's and mounted read-write: its mode can be changed for all",
+			     entry->path);
+	if (!is_read_only(entry) && mount->read_only && !entry->device)
 		battery_note(j->b, "%s is read-only here, as outside", entry->path);
 	if (!mount->no_suid)
 		battery_fail(j->b, "%s is mounted without nosuid", entry->path);
