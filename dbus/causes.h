@@ -93,6 +93,10 @@
 	"the host or in an allow-ip"
 #define FIX_FORWARDER_NONE "free one of these documentation networks (RFC 5737)"
 
+#define CAUSE_GIT_IDENTITY_NONE "git knows no user.name and user.email: commits inside fail"
+#define FIX_GIT_IDENTITY_NONE \
+	"git config --global user.name 'Your Name' and git config --global user.email you@example.org"
+
 /* Who is started by an agent's name */
 #define CAUSE_ENTRY_BEHIND "'%s' starts %s, without a jail"
 #define FIX_ENTRY_BEHIND                                                                              \
@@ -130,6 +134,29 @@
 #define FIX_CONFIG_OWNER "it must be root's (chown root)"
 #define CAUSE_CONFIG_MODE "%s: may be written by others than root"
 #define FIX_CONFIG_MODE "chmod go-w"
+
+/* What was installed; %s: the file */
+#define CAUSE_FILE_MISSING "%s is missing"
+#define FIX_FILE_MISSING "install claude-sandbox again (sudo ./quickstart)"
+#define CAUSE_FILE_HIDDEN "%s cannot be looked at: %s"
+#define FIX_FILE_HIDDEN "let its directories be entered by everybody (chmod a+x)"
+#define CAUSE_FILE_OWNER "%s is not root's alone (owner %u, mode %04o)"
+#define FIX_FILE_OWNER "sudo chown root:root %s && sudo chmod go-w %s"
+#define CAUSE_ENTRY_OTHER "%s is another program than the entry to the jail"
+#define FIX_ENTRY_OTHER "move it away, then install claude-sandbox again (sudo ./quickstart)"
+#define CAUSE_POLICY_MISSING "the bus has no policy for the service: %s is missing"
+#define FIX_POLICY_MISSING "install claude-sandbox again (sudo ./quickstart)"
+#define CAUSE_ACTIVATION_BROKEN "%s starts %s: %s"
+#define FIX_ACTIVATION_BROKEN "install claude-sandbox again (sudo ./quickstart)"
+#define CAUSE_RUN_STALE "%zu of %s belong to no session that lives (%s)"
+#define FIX_RUN_STALE "restart claude-sandboxd, which clears up when it starts"
+#define CAUSE_CGROUP_NONE "no control groups can be made here: a session's limits do not hold"
+#define FIX_CGROUP_NONE "mount cgroup2 writable at /sys/fs/cgroup"
+#define CAUSE_CGROUP_LESS "sessions have control groups, but no limit of %s holds in them"
+#define FIX_CGROUP_LESS "enable the controllers in cgroup.subtree_control above"
+
+#define CAUSE_ENVIRONMENT_WIDENS "The environment asks for more than %s gives: %s"
+#define FIX_ENVIRONMENT_WIDENS "unset the variable, or let an administrator write it into the file"
 
 /* The bus, as clients find it */
 #define CAUSE_BUS_NONE "no system bus answers at %s"

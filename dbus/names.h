@@ -15,9 +15,12 @@
 
 /* Members that clients call or watch */
 #define CS_MEMBER_LAUNCH "Launch"
-#define CS_OPTION_BACKGROUND "background" /* of Launch */
-#define CS_OPTION_CALL "call"             /* of Verify and Doctor: send the signal Row, with this */
-#define CS_OPTION_PROBES "probes"         /* of Verify */
+#define CS_OPTION_BACKGROUND "background"   /* of Launch */
+#define CS_OPTION_CALL "call"               /* of Verify and Doctor: send the signal Row, with this */
+#define CS_OPTION_ENVIRONMENT "environment" /* of Doctor, likewise */
+#define CS_OPTION_CWD "cwd"
+#define CS_OPTION_AGENT "agent"
+#define CS_OPTION_PROBES "probes" /* of Verify */
 #define CS_MEMBER_DOCTOR "Doctor"
 #define CS_MEMBER_VERIFY "Verify"
 #define CS_MEMBER_LIST_ALLOW_IP "ListAllowIp"
@@ -121,6 +124,7 @@
 #define CS_INIT_PATH CS_LIBEXEC_DIR "/init"
 #define CS_VERIFY_PATH CS_LIBEXEC_DIR "/verify"
 #define CS_BIN_DIR "/usr/local/bin"
+#define CS_COMMAND_PATH CS_BIN_DIR "/claude-sandbox"
 #define CS_RUN_DIR "/run/claude-sandbox"
 #define CS_SESSIONS_DIR CS_RUN_DIR "/sessions"
 #define CS_MARKER_PATH CS_RUN_DIR "/inside"

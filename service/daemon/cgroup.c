@@ -363,6 +363,11 @@ bool cgroups_offers(const Cgroups *cgroups, const CgroupWish *wish, const char *
 	return text && cgroup_text_has(text, controller);
 }
 
+bool cgroups_are_possible(const Cgroups *cgroups, const CgroupWish *wish)
+{
+	return cgroups->mount && (cgroups->systemd || cgroups->tree || must_stay(cgroups, wish->caller));
+}
+
 int cgroups_enter(int directory_fd, pid_t pid)
 {
 	_cleanup_close_ int fd = openat(directory_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);

@@ -51,6 +51,8 @@ int cgroups_make(Cgroups *cgroups, const CgroupWish *wish, char **ret_path);
 char *cgroups_plan_scope(const Cgroups *cgroups, uid_t uid);
 /* Would a group for this wish get a limit of it? controller: "memory" or "pids". */
 bool cgroups_offers(const Cgroups *cgroups, const CgroupWish *wish, const char *controller);
+/* Can a group be made for it, with or without limits? */
+bool cgroups_are_possible(const Cgroups *cgroups, const CgroupWish *wish);
 /* Move a process there, and nothing that it has started. Return: 0 or a negative errno. */
 int cgroups_enter(int directory_fd, pid_t pid);
 

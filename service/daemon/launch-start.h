@@ -39,6 +39,8 @@ struct Launch {
 	bool probes;
 	char *row_call; /* the option call: rows are sent as they come; NULL: in the answer alone */
 	RowList rows;
+	sd_bus_slot *probe; /* of polkit itself, for Doctor */
+	const char *action; /* likewise: what polkit is to be asked about then */
 
 	Launch *next;
 };
@@ -53,6 +55,17 @@ void launch_start(Launch *launch);
 
 /* Free what was asked for: bytes, descriptors, configuration. */
 void launch_forget_request(Launch *launch);
-/* Answer with an error (never empty) and free. */
+/* Answer with an error (never empty), or as the kind does, and free. */
 void launch_refuse(Launch *launch, const char *error, const char *sentence);
+/* The first of these, whatever the kind. */
+void launch_answer_error(Launch *launch, const char *error, const char *sentence);
 void launch_free(Launch *launch);
+
+/* The parts of launch_begin(). Return: as that. *ret is in the manager's list, and call is kept. */
+int launch_new(Manager *manager, Client *client, sd_bus_message *call, const LaunchKind *kind, Launch **ret);
+int launch_check_caller(Launch *launch, sd_bus_error *reterr);
+int launch_check_pending(const Launch *launch, sd_bus_error *reterr);
+int launch_check_sessions(const Launch *launch, sd_bus_error *reterr);
+int launch_check_agent(Launch *launch, sd_bus_error *reterr);
+/* Return: 1 for yes at once, 0 when the answer starts or refuses the launch later, a negative errno. */
+int launch_ask(Launch *launch, sd_bus_message *call, const char *action);

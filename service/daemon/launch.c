@@ -60,6 +60,7 @@ void launch_free(Launch *launch)
 			break;
 		}
 	auth_query_cancel(launch->query);
+	sd_bus_slot_unref(launch->probe);
 	sd_event_source_disable_unref(launch->listening);
 	sd_event_source_disable_unref(launch->deadline);
 	close_fd(launch->listening_fd);
@@ -78,6 +79,14 @@ void launch_free(Launch *launch)
 }
 
 void launch_refuse(Launch *launch, const char *error, const char *sentence)
+{
+	if (launch->kind->refused)
+		launch->kind->refused(launch, error, sentence);
+	else
+		launch_answer_error(launch, error, sentence);
+}
+
+void launch_answer_error(Launch *launch, const char *error, const char *sentence)
 {
 	_cleanup_free_ char *shown = wire_text(error_sentence(error, sentence), SENTENCE_MAX);
 
@@ -133,7 +142,7 @@ static int check_account(Launch *launch, sd_bus_error *reterr)
 	return r < 0 ? refuse_call(reterr, r, CS_ERROR_NESTED_CALLER, problem) : 0;
 }
 
-static int check_caller(Launch *launch, sd_bus_error *reterr)
+int launch_check_caller(Launch *launch, sd_bus_error *reterr)
 {
 	_cleanup_free_ char *problem = NULL;
 	int r;
@@ -173,7 +182,7 @@ static int check_descriptors(const Launch *launch, size_t n_launches, sd_bus_err
 	return -EBUSY;
 }
 
-static int check_pending(const Launch *launch, sd_bus_error *reterr)
+int launch_check_pending(const Launch *launch, sd_bus_error *reterr)
 {
 	size_t n = 0, of_user = 0, weight = 0, weight_of_user = 0;
 
@@ -201,7 +210,7 @@ static int check_pending(const Launch *launch, sd_bus_error *reterr)
 	return -EBUSY;
 }
 
-static int check_sessions(const Launch *launch, sd_bus_error *reterr)
+int launch_check_sessions(const Launch *launch, sd_bus_error *reterr)
 {
 	uint64_t most = config_number(&launch->config, CONFIG_MAX_SESSIONS);
 	size_t n = registry_count_of(launch->manager->registry, launch->client->uid);
@@ -242,7 +251,7 @@ static int check_configuration(Launch *launch, sd_bus_error *reterr)
 	r = config_file_read_checked(CS_CONFIG_PATH, launch->manager->users, &launch->config, &problem);
 	if (r < 0)
 		return refuse_call(reterr, r, CS_ERROR_BAD_CONFIGURATION, problem);
-	r = check_sessions(launch, reterr);
+	r = launch_check_sessions(launch, reterr);
 	if (r < 0)
 		return r;
 	r = config_add_environment(&launch->config, launch->request.environment, &widenings, &problem);
@@ -251,7 +260,7 @@ static int check_configuration(Launch *launch, sd_bus_error *reterr)
 	return check_widenings(launch, widenings, reterr);
 }
 
-static int check_agent(Launch *launch, sd_bus_error *reterr)
+int launch_check_agent(Launch *launch, sd_bus_error *reterr)
 {
 	const Profile *profile = profile_find(launch->request.agent), *known;
 	_cleanup_free_ char *names = NULL;
@@ -277,7 +286,7 @@ void launch_continue(Launch *launch)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 
-	if (check_caller(launch, &error) < 0) {
+	if (launch_check_caller(launch, &error) < 0) {
 		launch_refuse(launch, error.name, error.message);
 		sd_bus_error_free(&error);
 		return;
@@ -306,7 +315,7 @@ static void on_decided(void *userdata, int result, const char *reason)
 
 /* Of what callers say, the dialog shows what is escaped and bounded, and never more of a path than its place.
  */
-static int launch_ask(Launch *launch, sd_bus_message *call, const char *action)
+int launch_ask(Launch *launch, sd_bus_message *call, const char *action)
 {
 	_cleanup_free_ char *workspace = wire_text(launch->request.cwd, WORKSPACE_SHOWN_MAX);
 	const char *const details[] = { "agent",   launch->profile->name, "workspace", workspace,
@@ -326,44 +335,58 @@ static int launch_ask(Launch *launch, sd_bus_message *call, const char *action)
 				 &launch->query);
 }
 
-int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const char *action,
-		 const LaunchKind *kind, sd_bus_error *reterr)
+int launch_new(Manager *manager, Client *client, sd_bus_message *call, const LaunchKind *kind, Launch **ret)
 {
+	ssize_t weight = wire_weigh(call, CLIENT_LAUNCH_BYTES_MAX);
 	Launch *launch = calloc(1, sizeof(*launch));
-	ssize_t weight;
 	int r;
 
-	if (!launch)
-		return -ENOMEM;
+	if (weight < 0 || !launch) {
+		free(launch);
+		return weight < 0 ? (int)weight : -ENOMEM;
+	}
 	*launch = (Launch){
 		.manager = manager,
 		.client = client_ref(client),
 		.kind = kind,
 		.request = LAUNCH_REQUEST_INIT,
+		.weight = (size_t)weight,
 		.config = CONFIG_INIT,
 		.listening_fd = FD_NONE,
 		.lifeline_fd = FD_NONE,
 		.next = manager->launches,
 	};
 	manager->launches = launch;
-
-	weight = wire_weigh(call, CLIENT_LAUNCH_BYTES_MAX);
-	r = weight < 0 ? (int)weight : call_keep(call, &launch->call);
-	if (r >= 0) {
-		launch->weight = (size_t)weight;
-		manager->untrimmed += launch->weight;
-		r = check_caller(launch, reterr);
+	manager->untrimmed += launch->weight;
+	r = call_keep(call, &launch->call);
+	if (r < 0) {
+		launch_free(launch);
+		return r;
 	}
+	*ret = launch;
+	return 0;
+}
+
+int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const char *action,
+		 const LaunchKind *kind, sd_bus_error *reterr)
+{
+	Launch *launch;
+	int r;
+
+	r = launch_new(manager, client, call, kind, &launch);
+	if (r < 0)
+		return r;
+	r = launch_check_caller(launch, reterr);
 	if (r >= 0)
 		r = kind->read(launch, call, reterr);
 	if (r >= 0)
 		r = check_terminal(launch, reterr);
 	if (r >= 0)
-		r = check_pending(launch, reterr);
+		r = launch_check_pending(launch, reterr);
 	if (r >= 0)
 		r = check_configuration(launch, reterr);
 	if (r >= 0)
-		r = check_agent(launch, reterr);
+		r = launch_check_agent(launch, reterr);
 	if (r >= 0)
 		r = launch_ask(launch, call, action);
 	if (r < 0) {

@@ -27,6 +27,9 @@ typedef struct LaunchKind {
 	void (*started)(Launch *launch);
 	/* What the session found in its jail; not checked yet. NULL: nobody wants to know. */
 	void (*rows)(Launch *launch, const LinkRow *rows, uint32_t n);
+	/* It cannot be, or not go on, for that error and sentence (launch_refuse()). Answers, and frees the
+	 * launch. NULL: the error is the answer. */
+	void (*refused)(Launch *launch, const char *error, const char *sentence);
 	/* The session has ended without a word of why it could not start. Answers, and frees the launch. */
 	void (*ended)(Launch *launch);
 } LaunchKind;

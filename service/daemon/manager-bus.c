@@ -6,6 +6,7 @@
 #include "service/daemon/allow-ip.h"
 #include "service/daemon/audit-bus.h"
 #include "service/daemon/config-file.h"
+#include "service/daemon/doctor-call.h"
 #include "service/daemon/launch.h"
 #include "service/daemon/request.h"
 #include "service/daemon/session-properties.h"
@@ -229,12 +230,19 @@ static int on_verify(Manager *manager, Client *client, sd_bus_message *m, const 
 	return launch_begin(manager, client, m, entry->action, &launch_of_verify, reterr);
 }
 
+static int on_doctor(Manager *manager, Client *client, sd_bus_message *m, const AuthEntry *entry,
+		     sd_bus_error *reterr)
+{
+	return doctor_begin(manager, client, m, entry->action, reterr);
+}
+
 static const struct {
 	const char *member;
 	MemberFunction function;
 } members[] = {
 	{ CS_MEMBER_LAUNCH, on_launch },
 	{ CS_MEMBER_VERIFY, on_verify },
+	{ CS_MEMBER_DOCTOR, on_doctor },
 	{ CS_MEMBER_LIST_ALLOW_IP, allow_ip_list },
 	{ CS_MEMBER_ADD_ALLOW_IP, allow_ip_add },
 	{ CS_MEMBER_REMOVE_ALLOW_IP, allow_ip_remove },

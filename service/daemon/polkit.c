@@ -103,6 +103,43 @@ PolkitAnswer polkit_answer(sd_bus_message *reply, const char **ret_error)
 	return dismissed ? POLKIT_DISMISSED : challenge ? POLKIT_PASSWORD : POLKIT_NO;
 }
 
+int polkit_list(sd_bus *bus, uint64_t usec, sd_bus_message_handler_t handler, void *userdata,
+		sd_bus_slot **ret)
+{
+	_cleanup_message_ sd_bus_message *m = NULL;
+	int r;
+
+	r = sd_bus_message_new_method_call(bus, &m, POLKIT_NAME, POLKIT_PATH, POLKIT_INTERFACE,
+					   "EnumerateActions");
+	if (r >= 0)
+		r = sd_bus_message_append(m, "s", "");
+	if (r >= 0)
+		r = sd_bus_call_async(bus, ret, m, handler, userdata, usec);
+	return r < 0 ? r : 0;
+}
+
+int polkit_knows(sd_bus_message *reply, const char *action)
+{
+	bool found = false;
+	int r;
+
+	r = sd_bus_message_rewind(reply, true);
+	if (r >= 0)
+		r = sd_bus_message_enter_container(reply, 'a', "(ssssssuuua{ss})");
+	while (r >= 0 && !found && (r = sd_bus_message_enter_container(reply, 'r', "ssssssuuua{ss}")) > 0) {
+		const char *id;
+
+		r = sd_bus_message_read_basic(reply, 's', &id);
+		if (r >= 0)
+			found = streq(id, action);
+		if (r >= 0)
+			r = sd_bus_message_skip(reply, "sssssuuua{ss}");
+		if (r >= 0)
+			r = sd_bus_message_exit_container(reply);
+	}
+	return r < 0 ? r : found;
+}
+
 void polkit_cancel(sd_bus *bus, const char *cancellation)
 {
 	_cleanup_message_ sd_bus_message *m = NULL;

@@ -38,6 +38,13 @@ int polkit_ask(sd_bus *bus, const PolkitQuestion *question, sd_bus_message_handl
 	       sd_bus_slot **ret);
 /* What the reply says. *ret_error: for POLKIT_BROKEN, polkit's own words or NULL; borrowed from reply. */
 PolkitAnswer polkit_answer(sd_bus_message *reply, const char **ret_error);
+/*
+ * Ask which actions it knows; handler gets the reply, once, within usec. Return: 0, or a negative errno.
+ */
+int polkit_list(sd_bus *bus, uint64_t usec, sd_bus_message_handler_t handler, void *userdata,
+		sd_bus_slot **ret);
+/* Is action among those of the reply, which is rewound? Return: 1, 0, or a negative errno. */
+int polkit_knows(sd_bus_message *reply, const char *action);
 /* Close the dialog of a question that nobody waits for any more. */
 void polkit_cancel(sd_bus *bus, const char *cancellation);
 

@@ -302,6 +302,39 @@ static int read_option_text(sd_bus_message *m, const OptionSpec *spec, sd_bus_er
 	return *spec->text ? 0 : sd_bus_error_set_errno(reterr, -ENOMEM);
 }
 
+/* What the variant holds. */
+static const char *option_signature(const OptionSpec *spec, char buffer[static 2])
+{
+	if (spec->type == OPTION_BYTES)
+		return "ay";
+	if (spec->type == OPTION_VECTOR)
+		return "aay";
+	buffer[0] = spec->type;
+	buffer[1] = '\0';
+	return buffer;
+}
+
+static int read_option_bytes(sd_bus_message *m, const OptionSpec *spec, const char *signature,
+			     sd_bus_error *reterr)
+{
+	size_t budget = spec->type == OPTION_BYTES ? CS_PATH_BYTES_MAX : CS_REQUEST_BYTES_MAX;
+	int r;
+
+	r = sd_bus_message_enter_container(m, 'v', signature);
+	if (r < 0)
+		return bad_request(reterr, r, "options");
+	if (spec->type == OPTION_BYTES) {
+		free(TAKE_PTR(*spec->text));
+		r = wire_read_bytes(m, &budget, spec->text);
+	} else {
+		*spec->vector = strings_free(*spec->vector);
+		r = wire_read_vector(m, CS_REQUEST_STRINGS_MAX, &budget, spec->vector);
+	}
+	if (r >= 0)
+		r = sd_bus_message_exit_container(m);
+	return r < 0 ? bad_request(reterr, r, spec->key) : 0;
+}
+
 static int read_option_value(sd_bus_message *m, const OptionSpec *spec, const char *signature,
 			     sd_bus_error *reterr)
 {
@@ -310,6 +343,8 @@ static int read_option_value(sd_bus_message *m, const OptionSpec *spec, const ch
 
 	if (spec->type == 's')
 		return read_option_text(m, spec, reterr);
+	if (spec->type == OPTION_BYTES || spec->type == OPTION_VECTOR)
+		return read_option_bytes(m, spec, signature, reterr);
 	r = spec->type == 'b' ? sd_bus_message_read(m, "v", signature, &truth)
 			      : sd_bus_message_read(m, "v", signature, &number);
 	if (r < 0)
@@ -322,12 +357,12 @@ static int read_option(sd_bus_message *m, const OptionSpec *specs, size_t n_spec
 		       sd_bus_error *reterr)
 {
 	const char *key, *contents;
-	char type;
+	char type, buffer[2];
 
 	if (sd_bus_message_read_basic(m, 's', &key) <= 0)
 		return bad_request(reterr, -EBADMSG, "options");
 	for (size_t i = 0; i < n_specs; i++) {
-		const char signature[] = { specs[i].type, '\0' };
+		const char *signature = option_signature(&specs[i], buffer);
 
 		if (!streq(specs[i].key, key))
 			continue;

@@ -53,12 +53,15 @@ int descriptor_check(int fd, dev_t *ret_terminal, char **ret_problem);
 #define REQUEST_OPTION_MAX 128u
 
 /* An option that a member takes: its key, its one-letter type, and where its value goes: a number for 't' and
- * 'b', a text (allocated, replaced) for 's'. */
+ * 'b', a text (allocated, replaced) for 's' and OPTION_BYTES, strings (likewise) for OPTION_VECTOR. */
+#define OPTION_BYTES 'B'  /* "ay", at most a path's length */
+#define OPTION_VECTOR 'V' /* "aay", as large as an environment may be */
 typedef struct OptionSpec {
 	const char *key;
 	char type;
 	uint64_t *value;
 	char **text;
+	char ***vector;
 } OptionSpec;
 
 /*

@@ -3,8 +3,8 @@
 
 #include "service/plan/plan-build.h"
 
-static int find(const SessionRequest *request, const Profile *profile, const PlanView *view, char **ret_path,
-		char **ret_problem)
+static int find(const SessionRequest *request, const Profile *profile, bool directory, const PlanView *view,
+		char **ret_path, char **ret_problem)
 {
 	_cleanup_(plan_done) Plan plan = { 0 };
 	PlanBuild build = {
@@ -18,12 +18,15 @@ static int find(const SessionRequest *request, const Profile *profile, const Pla
 	int r;
 
 	r = build_find_homes(&build);
+	if (r >= 0 && directory)
+		r = build_check_workspace(&build);
 	if (r >= 0 && profile)
 		r = build_find_agent(&build);
 	if (r >= 0 && profile)
 		*ret_path = TAKE_PTR(build.agent.path);
 	if (r < 0 && r != -ENOMEM)
 		(void)refuse(ret_problem, r, "%s", build.problem ?: strerror(-r));
+	plan_node_done(&build.workspace);
 	plan_agent_done(&build.agent);
 	free(build.home);
 	strings_free(build.homes);
@@ -34,10 +37,15 @@ static int find(const SessionRequest *request, const Profile *profile, const Pla
 int agent_find(const SessionRequest *request, const Profile *profile, const PlanView *view, char **ret_path,
 	       char **ret_problem)
 {
-	return find(request, profile, view, ret_path, ret_problem);
+	return find(request, profile, false, view, ret_path, ret_problem);
 }
 
 int agent_check_homes(const SessionRequest *request, const PlanView *view, char **ret_problem)
 {
-	return find(request, NULL, view, NULL, ret_problem);
+	return find(request, NULL, false, view, NULL, ret_problem);
+}
+
+int agent_check_directory(const SessionRequest *request, const PlanView *view, char **ret_problem)
+{
+	return find(request, NULL, true, view, NULL, ret_problem);
 }

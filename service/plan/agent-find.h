@@ -13,3 +13,5 @@ int agent_find(const SessionRequest *request, const Profile *profile, const Plan
 	       char **ret_problem);
 /* Can the homes of the request be hidden and the own one be found? Return: 0; as above. */
 int agent_check_homes(const SessionRequest *request, const PlanView *view, char **ret_problem);
+/* May an agent work in the directory of the request? Return: 0; as above. */
+int agent_check_directory(const SessionRequest *request, const PlanView *view, char **ret_problem);

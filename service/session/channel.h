@@ -15,8 +15,9 @@
 #define CHANNEL_FDS_MAX 32u
 
 typedef enum ChannelKind {
-	CHANNEL_OPEN, /* holder → session, first: result, sockets, number = IPv6 is off; relay's child: result
-		       */
+	CHANNEL_OPEN,      /* holder → session, first: result, sockets, number = IPv6 is off, or
+			      of a failure: the namespaces were made; relay's child: result
+			    */
 	CHANNEL_SELF_TEST, /* both ways */
 	CHANNEL_CLOSE_TAP, /* both ways */
 	CHANNEL_TRY_PROC,  /* both ways; result 0: a private /proc can be mounted */

@@ -94,7 +94,30 @@ static bool look_at_agent(Doctor *doctor, const SessionRequest *request, const P
 	return true;
 }
 
-void doctor_look_at_person(Doctor *doctor, const SessionRequest *request, const char **ret)
+static void look_at_directory(Doctor *doctor, SessionRequest *request, const PlanView *view)
+{
+	_cleanup_free_ char *problem = NULL;
+	const char *other;
+	int r = agent_check_directory(request, view, &problem);
+
+	if (r >= 0) {
+		doctor_say(doctor, DOCTOR_USER_DIRECTORY, ROW_PASS, NULL, "agents may work in %s",
+			   request->cwd);
+		return;
+	}
+	/* "/" stands for none that was named. */
+	if (streq(request->cwd, "/"))
+		doctor_say(doctor, DOCTOR_USER_DIRECTORY, ROW_PASS, NULL, "none was named");
+	else
+		doctor_say_sentence(doctor, DOCTOR_USER_DIRECTORY, ROW_NOTE, problem ?: strerror(-r));
+	other = doctor_make_directory(doctor);
+	if (other && (other = strdup(other))) {
+		free(request->cwd);
+		request->cwd = (char *)other;
+	}
+}
+
+void doctor_look_at_person(Doctor *doctor, SessionRequest *request, const char **ret)
 {
 	View view = { 0 };
 	PlanView functions;
@@ -106,6 +129,8 @@ void doctor_look_at_person(Doctor *doctor, const SessionRequest *request, const 
 		return;
 	functions = view_functions(&view);
 	look_at_home(doctor, request, &functions);
+	if (!config_text(&request->config, CONFIG_WORKSPACE_ROOT))
+		look_at_directory(doctor, request, &functions);
 	for (size_t i = 0; (profile = profile_at(i)); i++)
 		if (!profile->system_program && look_at_agent(doctor, request, profile, &functions) && !*ret)
 			*ret = profile->name;

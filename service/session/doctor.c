@@ -7,8 +7,9 @@
 
 /* In the order in which a start takes them. */
 static const char *const chain[] = {
-	DOCTOR_CHAIN_NAMESPACES, DOCTOR_CHAIN_TAP,  DOCTOR_CHAIN_ROUTES, DOCTOR_CHAIN_PROC, DOCTOR_CHAIN_PLAN,
-	DOCTOR_CHAIN_MOUNTS,     DOCTOR_CHAIN_WIRE, DOCTOR_CHAIN_AGENT,  DOCTOR_ANSWERS,
+	DOCTOR_CHAIN_PROGRAMS, DOCTOR_CHAIN_NAMESPACES, DOCTOR_CHAIN_TAP,    DOCTOR_CHAIN_ROUTES,
+	DOCTOR_CHAIN_PROC,     DOCTOR_CHAIN_PLAN,       DOCTOR_CHAIN_MOUNTS, DOCTOR_CHAIN_WIRE,
+	DOCTOR_CHAIN_AGENT,    DOCTOR_ANSWERS,
 };
 
 struct Doctor {
@@ -17,6 +18,7 @@ struct Doctor {
 	char **said; /* ids */
 	const char *step;
 	bool failed;
+	char *directory;
 };
 
 Doctor *doctor_new(DoctorTell tell, void *userdata)
@@ -33,6 +35,9 @@ Doctor *doctor_free(Doctor *doctor)
 	if (!doctor)
 		return NULL;
 	strings_free(doctor->said);
+	if (doctor->directory)
+		(void)rmdir(doctor->directory);
+	free(doctor->directory);
 	free(doctor);
 	return NULL;
 }
@@ -83,6 +88,15 @@ void doctor_say_sentence(Doctor *doctor, const char *id, RowStatus status, const
 
 	if (doctor && cause_split(sentence, &cause, &fix) == 0)
 		say(doctor, id, status, cause, fix);
+}
+
+const char *doctor_make_directory(Doctor *doctor)
+{
+	char template[] = "/tmp/claude-sandbox-doctor.XXXXXX";
+
+	if (!doctor->directory && mkdtemp(template))
+		doctor->directory = strdup(template);
+	return doctor->directory;
 }
 
 void doctor_reach(Doctor *doctor, const char *id)

@@ -30,6 +30,9 @@ _printf_(5, 6) void doctor_say(Doctor *doctor, const char *id, RowStatus status,
 void doctor_say_sentence(Doctor *doctor, const char *id, RowStatus status, const char *sentence);
 bool doctor_has_said(const Doctor *doctor, const char *id);
 
+/* Make an empty directory, which goes with the doctor. Return: its path, borrowed, or NULL. */
+const char *doctor_make_directory(Doctor *doctor);
+
 /* The start has come to this step: one of DOCTOR_CHAIN_. It is told by what follows. */
 void doctor_reach(Doctor *doctor, const char *id);
 /* A step went well. */
@@ -42,8 +45,11 @@ void doctor_finish(Doctor *doctor);
 /* doctor-machine.c: kernel and container. */
 void doctor_look_at_machine(Doctor *doctor);
 void doctor_look_at_device(Doctor *doctor);
-/* doctor-person.c: who calls, and the agents. *ret: the first agent that is there, or NULL; static. */
-void doctor_look_at_person(Doctor *doctor, const SessionRequest *request, const char **ret);
+/*
+ * doctor-person.c: who calls, where, and the agents. *ret: the first agent that is there, or NULL; static.
+ * Where no agent may work in the directory of the request, it is replaced by an empty one of the doctor's.
+ */
+void doctor_look_at_person(Doctor *doctor, SessionRequest *request, const char **ret);
 /* doctor-program.c */
 void doctor_look_at_programs(Doctor *doctor);
 /* doctor-network.c: the host's network, once it was read, and its name server, which is asked. */

@@ -152,16 +152,19 @@ static _noreturn_ void inside_run(const HolderOptions *options, int channel_fd, 
 	ChannelMessage m = { .kind = CHANNEL_OPEN };
 	JailSockets sockets = JAIL_SOCKETS_INIT;
 	int fds[CHANNEL_FDS_MAX], r;
+	bool entered;
 
 	for (size_t i = 0; i < ELEMENTSOF(inside.fds); i++)
 		inside.fds[i] = FD_NONE;
 	r = user_namespace_enter(options->uid, options->gid, options->jailed, &problem);
 	program_child_reset(parent);
+	entered = r == 0;
 	if (r == 0 && options->jailed)
 		r = jail_sockets_open(&sockets, &problem);
-	if (r < 0)
+	if (r < 0) {
+		m.number = entered;
 		channel_fail(&m, r, problem);
-	else if (options->jailed) {
+	} else if (options->jailed) {
 		int out[] = { sockets.route_fd, sockets.watch_fd, sockets.diag_fd, sockets.tap_fd,
 			      sockets.ledger_fd };
 
@@ -265,8 +268,10 @@ int holder_start(Holder *holder, const HolderOptions *options, JailSockets *ret_
 	if (r < 0)
 		return refuse(ret_problem, r, "the holder of the namespaces did not answer: %s",
 			      strerror(-r));
+	holder->entered = m.result == 0 || m.number != 0;
 	if (m.result < 0)
 		return refuse(ret_problem, m.result, "%s", m.text);
+	new.entered = true;
 	if (m.kind != CHANNEL_OPEN || (options->jailed ? m.n_fds < 4 || m.n_fds > 5 : m.n_fds != 0)) {
 		for (size_t i = 0; i < CHANNEL_FDS_MAX; i++)
 			close_fdp(&fds[i]);

@@ -20,6 +20,7 @@ typedef struct Holder {
 	pid_t pid;
 	int pidfd;
 	int channel_fd;
+	bool entered; /* the namespaces were made, also of a start that failed behind that */
 } Holder;
 
 #define HOLDER_INIT ((Holder){ .pidfd = FD_NONE, .channel_fd = FD_NONE })

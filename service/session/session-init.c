@@ -21,6 +21,8 @@ static void on_executed(Session *session, pid_t leader)
 			     "the jail's init cannot be watched; start again");
 		return;
 	}
+	doctor_passed(session->doctor, DOCTOR_CHAIN_MOUNTS, "bwrap made them");
+	doctor_passed(session->doctor, DOCTOR_CHAIN_AGENT, "it was started");
 	session_enter_masks(session, leader);
 	ledger_enter(session->ledger, leader);
 	session->leader = leader;
@@ -55,6 +57,8 @@ static void on_init_failed(Session *session, InitStage stage, int error)
 	bool missing = stage == INIT_STAGE_EXECUTE && error == ENOENT;
 	_cleanup_free_ char *problem = NULL;
 
+	doctor_passed(session->doctor, DOCTOR_CHAIN_MOUNTS, "bwrap made them");
+	doctor_reach(session->doctor, DOCTOR_CHAIN_AGENT);
 	if (stage == INIT_STAGE_DIRECTORY && error == EACCES)
 		(void)refuse(
 			&problem, -error,
@@ -133,10 +137,12 @@ static void on_bwrap_failed(Session *session)
 	line = tail_last_line(&session->tail);
 	if (session_was_disturbed(session, line))
 		return;
-	(void)refuse(&problem, -ECHILD,
-		     "bwrap ended before the agent ran: %s; reinstall bubblewrap and claude-sandbox, or see "
-		     "what forbids it here (a security module, a container)",
-		     line ?: "without a word");
+	doctor_reach(session->doctor, DOCTOR_CHAIN_MOUNTS);
+	/* Its complaint about an option that it does not know. */
+	if (line && strstr(line, "bind-fd"))
+		(void)refuse(&problem, -ECHILD, BECAUSE(BWRAP_OLD));
+	else
+		(void)refuse(&problem, -ECHILD, BECAUSE(BWRAP_ENDED), line ?: "without a word");
 	session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
 

@@ -30,6 +30,7 @@ void session_end_for_the_network(Session *session, const char *cause)
 
 	/* A namespace that is not what was meant holds no agent for a moment longer. */
 	if (session->phase == PHASE_STARTING) {
+		doctor_reach(session->doctor, DOCTOR_CHAIN_ROUTES);
 		session_fail(session, CS_ERROR_ROUTES_DIFFER, cause);
 		return;
 	}
@@ -50,6 +51,7 @@ static void on_wire_up(void *userdata)
 
 	session->wire_known = true;
 	session->wire_down = false;
+	doctor_passed(session->doctor, DOCTOR_CHAIN_WIRE, "pasta brought it up");
 	session_tell(session);
 	session_advance(session);
 }
@@ -72,6 +74,7 @@ static void on_wire_failed(void *userdata, const char *problem)
 	/* Pasta finds no namespace where bwrap has ended, whose own words are about to be read. */
 	if (session->phase == PHASE_STARTING && session->executed && poll(&holder, 1, 0) > 0)
 		return;
+	doctor_reach(session->doctor, DOCTOR_CHAIN_WIRE);
 	session_fail(userdata, CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
 

@@ -37,6 +37,7 @@ static void session_execute(Session *session)
 	_cleanup_free_ char *problem = NULL;
 	int r;
 
+	doctor_reach(session->doctor, DOCTOR_CHAIN_MOUNTS);
 	r = mask_watch_new(session->event, &session->plan, session_unmasked, session, &session->warnings,
 			   &session->masks);
 	if (r == 0)
@@ -69,6 +70,7 @@ static void session_make_plan(Session *session)
 	const char *error = CS_ERROR_PLAN_REFUSED;
 	int r;
 
+	doctor_reach(session->doctor, DOCTOR_CHAIN_PLAN);
 	r = preparation_plan(&session->preparation, &network, &session->keys, &session->plan, &error,
 			     &problem);
 	if (r < 0) {
@@ -76,6 +78,7 @@ static void session_make_plan(Session *session)
 		return;
 	}
 	session->planned = true;
+	session_doctor_plan(session);
 	session_warn(session, session->preparation.warnings);
 	session_warn(session, session->plan.warnings);
 }
@@ -113,6 +116,7 @@ static void on_git_answered(void *userdata, const GitIdentity *identity)
 
 	session->query = git_query_free(session->query);
 	session->git_known = true;
+	session_doctor_git(session);
 	if (r < 0)
 		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, NULL);
 	session_advance(session);
@@ -176,9 +180,12 @@ static int start_holder(Session *session, char **ret_problem)
 					   .arguments = jail_exec_arguments(),
 					   .descriptors = session->descriptors },
 			 &session->network.sockets, ret_problem);
-	if (r < 0)
+	if (r < 0) {
+		session_doctor_holder(session, *ret_problem ?: strerror(-r));
 		return r;
+	}
 	session->network.ledger_problem = TAKE_PTR(*ret_problem);
+	session_doctor_holder(session, NULL);
 	return session_watch_holder(session);
 }
 
@@ -196,6 +203,7 @@ static void start_git(Session *session)
 			    on_git_answered, session, &session->query) == 0)
 		return;
 	session->git_known = true;
+	session_doctor_git(session);
 }
 
 static int try_proc(Session *session, char **ret_problem)
@@ -204,10 +212,14 @@ static int try_proc(Session *session, char **ret_problem)
 	_cleanup_free_ char *problem = NULL;
 	int r;
 
-	if (wanted == PROCFS_OUTER)
+	doctor_reach(session->doctor, DOCTOR_CHAIN_PROC);
+	if (wanted == PROCFS_OUTER) {
+		doctor_say(session->doctor, DOCTOR_CHAIN_PROC, ROW_NOTE, NULL, "not tried: procfs = outer");
 		return 0;
+	}
 	r = holder_try_proc(&session->holder, &problem);
 	session->private_proc = r == 0;
+	session_doctor_proc(session, r, problem);
 	if (r < 0 && wanted == PROCFS_PRIVATE)
 		return refuse(ret_problem, r, BECAUSE(PROC_MASKED), problem ?: strerror(-r));
 	return 0;
@@ -233,21 +245,29 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	int r;
 
 	/* Before the host is looked at: what changes meanwhile is noticed. */
+	doctor_reach(session->doctor, DOCTOR_CHAIN_ROUTES);
 	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
 	r = session_watch_host(session);
 	if (r < 0)
 		return refuse(ret_problem, r, "the host's network cannot be watched: %s", strerror(-r));
 	r = network_prepare(&session->network, &session->request.config, ret_error, ret_problem);
-	if (r == 0)
+	if (r == 0) {
+		session_doctor_network(session);
+		doctor_reach(session->doctor, DOCTOR_CHAIN_PROGRAMS);
 		r = find_programs(session, ret_problem);
+	}
 	if (r == 0)
 		r = start_holder(session, ret_problem);
+	doctor_reach(r == 0 ? session->doctor : NULL, DOCTOR_CHAIN_ROUTES);
 	if (r == 0)
 		r = network_lock(&session->network, &session->holder, ret_error, ret_problem);
 	if (r == 0)
 		r = start_ledger(session, ret_error, ret_problem);
 	if (r < 0)
 		return r;
+	if (session->network.jailed)
+		doctor_passed(session->doctor, DOCTOR_CHAIN_ROUTES, "%zu routes, tried and read back",
+			      session->network.routes.n_rows);
 
 	r = session_start_reach(session);
 	if (r < 0)
@@ -257,9 +277,11 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	session_warn(session, session->request.warnings);
 	session_warn(session, session->network.routes.warnings);
 	session_warn(session, session->network.denial.warnings);
+	doctor_reach(session->doctor, DOCTOR_CHAIN_WIRE);
 	r = session_start_wire(session, ret_problem);
 	if (r == 0)
 		r = start_ports(session, ret_problem);
+	doctor_reach(r == 0 ? session->doctor : NULL, DOCTOR_CHAIN_PLAN);
 	if (r == 0)
 		r = preparation_init(&session->preparation, &session->request, session->profile,
 				     session->guard_fd, ret_problem);
@@ -287,6 +309,8 @@ void session_begin(Session *session, SessionInput *input)
 	session->state_fd = input->state_fd;
 	session->memory_fd = input->memory_fd;
 	r = session_take(session, input->fds, &error, &problem);
+	if (r == 0)
+		r = session_begin_doctor(session);
 	if (r == 0)
 		r = session_sequence(session, &error, &problem);
 	if (r < 0) {

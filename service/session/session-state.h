@@ -8,6 +8,7 @@
  */
 
 #include "service/plan/mounts.h"
+#include "service/session/doctor.h"
 #include "service/session/holder.h"
 #include "service/session/ledger.h"
 #include "service/session/host-changes.h"
@@ -92,6 +93,8 @@ struct Session {
 	int status; /* as wait(2) encodes it */
 	char **warnings;
 
+	Doctor *doctor; /* NULL for agents: the functions of doctor.h do nothing then */
+
 	uint64_t flows_not_before_usec;
 	sd_event_source *deadline, *read_back, *flows, *resolver, *holder_source, *tail_source, *signals[3];
 };
@@ -158,6 +161,18 @@ void session_state_settled(void *userdata);
  * comes when it is not done at once. Return: 0; a negative errno with *ret_problem.
  */
 int session_start_state(Session *session, char **ret_problem);
+/*
+ * session-doctor.c, all of it for sessions of PURPOSE_DOCTOR alone: report what can be found out before a
+ * start, and choose the agent. Return: 0 or -ENOMEM.
+ */
+int session_begin_doctor(Session *session);
+/* What the host's network is, and what of the jail needs no trying. */
+void session_doctor_network(const Session *session);
+/* Namespaces and devices were made, or not. problem: NULL, or why not. */
+void session_doctor_holder(const Session *session, const char *problem);
+void session_doctor_proc(const Session *session, int error, const char *problem);
+void session_doctor_git(const Session *session);
+void session_doctor_plan(Session *session);
 /* Tell launch what of the state was not kept. */
 void session_say_state(const Session *session);
 /* The agent may start, as far as its state goes. */

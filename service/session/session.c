@@ -71,6 +71,7 @@ void session_say(Session *session)
 	if (ledger_total(session->ledger) > 0)
 		link_server_denied(session->link);
 	preparation_release(&session->preparation);
+	doctor_finish(session->doctor);
 	if (session->planned)
 		covers_clear(&session->plan, session->request.uid);
 	session_deadline(session, SAYING_USEC);
@@ -152,6 +153,7 @@ void session_fail(Session *session, const char *error, const char *problem)
 {
 	if (session->phase != PHASE_STARTING)
 		return;
+	doctor_failed(session->doctor, problem ?: "out of memory");
 	session->error = strdup(error);
 	session->problem = strdup(problem ?: "out of memory");
 	if (!session->error || !session->problem) {
@@ -384,6 +386,7 @@ Session *session_free(Session *session)
 	terminal_keys_done(&session->keys);
 	tail_done(&session->tail);
 	(void)mask_watch_free(session->masks);
+	(void)doctor_free(session->doctor);
 	if (session->planned)
 		plan_done(&session->plan);
 	preparation_done(&session->preparation);
