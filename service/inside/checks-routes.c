@@ -9,13 +9,15 @@
 #include "service/inside/checks.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/fib_rules.h>
 #include <linux/if_addr.h>
 #include <linux/ip.h>
 #include <linux/neighbour.h>
 #include <linux/netconf.h>
+#include <linux/nsfs.h>
 #include <net/if.h>
-#include <net/if_arp.h>
+#include <sys/ioctl.h>
 
 #include "service/inside/dump.h"
 #include "service/inside/measure.h"
@@ -385,6 +387,29 @@ static void judge_namespace(Net *net)
 	judge_lookups(net);
 }
 
+/*
+ * The owner of the namespace has to be above this process's user namespace, out of its sight (ioctl_ns(2),
+ * EPERM): who becomes root of a namespace in the jail must not be it here.
+ */
+static void judge_owner(Net *net)
+{
+	_cleanup_close_ int fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), owner_fd = FD_NONE;
+
+	if (fd < 0) {
+		battery_fail(net->b, "/proc/self/ns/net cannot be opened: %s", strerror(errno));
+		return;
+	}
+	owner_fd = ioctl(fd, NS_GET_USERNS);
+	if (owner_fd >= 0)
+		battery_fail(net->b,
+			     "the network namespace is owned from within the jail: its routes could be "
+			     "changed");
+	else if (errno != EPERM)
+		battery_fail(net->b, "whose the network namespace is cannot be told: %s", strerror(errno));
+	if (owner_fd < 0)
+		owner_fd = FD_NONE;
+}
+
 void check_routes(Battery *b)
 {
 	const Expectations *e = battery_expectations(b);
@@ -412,5 +437,6 @@ void check_routes(Battery *b)
 		return;
 	}
 	judge_namespace(&net);
+	judge_owner(&net);
 	battery_pass(b, "%zu rows, each as it was meant", e->n_routes);
 }
