@@ -17,6 +17,7 @@
 #define SGR_HEADING "\033[1m"
 #define SGR_GOOD "\033[32m"
 #define SGR_NOTE "\033[33m"
+#define SGR_BAD "\033[31m"
 #define SGR_FAINT "\033[2m"
 
 static bool names_utf8(const char *locale)
@@ -75,12 +76,21 @@ static const char *reach_colour(const char *reach)
 	return NULL;
 }
 
+static const char *result_colour(const char *result)
+{
+	if (streq(result, "pass") || streq(result, "ok"))
+		return SGR_GOOD;
+	return streq(result, "fail") ? SGR_BAD : SGR_NOTE;
+}
+
 static const char *cell_colour(PrintKind kind, const char *text, const PrintStyle *style)
 {
 	if (!style->colour)
 		return NULL;
 	if (kind == PRINT_STATE)
 		return state_colour(text);
+	if (kind == PRINT_RESULT)
+		return result_colour(text);
 	return kind == PRINT_REACH ? reach_colour(text) : NULL;
 }
 

@@ -7,6 +7,7 @@
 	"current directory.\n"
 
 static const char *const follow_options[] = { "-f", "--follow", NULL };
+static const char *const verify_options[] = { "--probes", NULL };
 static const char *const sessions_options[] = { "--all", NULL };
 static const char *const install_options[] = { "--list", "--remove", NULL };
 
@@ -23,6 +24,23 @@ static const SandboxVerb verbs[] = {
 		.passes_on = true,
 		.here = "a jail is made on the machine where it is asked for",
 		.run = verb_shell,
+	},
+	{
+		.name = "verify",
+		.synopsis = "[--json] [--probes] [AGENT|ID]",
+		.summary = "check that a jail holds what it promises",
+		.details = "Makes a jail for this directory as that agent would get it (claude, codex, pi, "
+			   "shell;\n"
+			   "without a name the first that is installed) and measures from inside what it can "
+			   "see\n"
+			   "and reach. With the ID of a session, or its beginning, that session is checked "
+			   "while\n"
+			   "its agent goes on. --probes tries the known ways out as well.\n"
+			   "Exit status 1: something did not pass.\n",
+		.takes_argument = true,
+		.options = verify_options,
+		.has_json = true,
+		.run = verb_verify,
 	},
 	{
 		.name = "sessions",

@@ -17,11 +17,10 @@
 #include "service/daemon/client.h"
 
 typedef enum AuthRule {
-	AUTH_DENIED,      /* nobody */
-	AUTH_UNSUPPORTED, /* nobody yet: answered with NotSupported before anything else */
-	AUTH_OPEN,        /* everybody, who gets what they may see */
-	AUTH_ACTION,      /* who is allowed action */
-	AUTH_OWNER,       /* whose session it is; others who are allowed action */
+	AUTH_DENIED, /* nobody */
+	AUTH_OPEN,   /* everybody, who gets what they may see */
+	AUTH_ACTION, /* who is allowed action */
+	AUTH_OWNER,  /* whose session it is; others who are allowed action */
 } AuthRule;
 
 typedef struct AuthEntry {

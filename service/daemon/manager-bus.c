@@ -34,10 +34,6 @@ int manager_bus_admit(Manager *manager, sd_bus_message *m, Client **ret_client, 
 	if (!client)
 		return sd_bus_error_setf(reterr, CS_ERROR_NOT_AUTHORIZED, "The bus does not know who calls.");
 	switch (entry->rule) {
-	case AUTH_UNSUPPORTED:
-		return sd_bus_error_setf(reterr, SD_BUS_ERROR_NOT_SUPPORTED,
-					 "This version (%s) does not support %s yet; a later one will.",
-					 CS_VERSION, entry->member);
 	case AUTH_OPEN:
 	case AUTH_ACTION:
 	case AUTH_OWNER:

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "service/inside/battery.h"
+#include "service/inside/filter.h"
 #include "service/inside/probes.h"
 
 /*
@@ -92,6 +93,10 @@ int verify_run(void)
 	(void)signal(SIGCHLD, SIG_DFL);
 
 	r = wanted ? expectations_read(&expectations) : 0;
+	/* In the agent's place init has done it. Whoever joins a jail has no filter yet, and measures with
+	 * the agent's before anything else. */
+	if (r == 0 && expectations.joined)
+		r = filter_install(expectations.forbid_namespaces);
 	if (r < 0)
 		return VERIFY_EXIT_UNABLE;
 	b = battery_new(wanted ? &expectations : NULL, wanted ? ROWS_FD : FD_NONE);

@@ -60,7 +60,10 @@ static int placement_add_sealed(Placement *placement, const char *name, const vo
 static int orders_make(const JailExec *jail, Placement *placement)
 {
 	const SessionRequest *request = jail->request;
+	const StandIn *stand_in = jail->stand_in;
 	const Plan *plan = jail->plan;
+	uint32_t descriptors = stand_in ? stand_in->descriptors : request->descriptors;
+	uint32_t terminals = stand_in ? stand_in->terminals : request->terminals;
 	_cleanup_(strings_freep) char **environment = calloc(1, sizeof(char *));
 	_cleanup_free_ uint8_t *data = NULL;
 	InitOrders orders;
@@ -73,12 +76,12 @@ static int orders_make(const JailExec *jail, Placement *placement)
 		r = strings_appendf(&environment, "%s=%s", plan->variables[i].name, plan->variables[i].value);
 	if (r < 0)
 		return r;
-	orders = (InitOrders){ .argv = plan->argv,
+	orders = (InitOrders){ .argv = stand_in ? stand_in->argv : plan->argv,
 			       .environment = environment,
-			       .program = plan->program,
+			       .program = stand_in ? stand_in->program : plan->program,
 			       .cwd = plan->cwd,
-			       .descriptors = request->descriptors & ~request->terminals,
-			       .terminals = request->descriptors & request->terminals,
+			       .descriptors = descriptors & ~terminals,
+			       .terminals = descriptors & terminals,
 			       .file_mode_mask = request->file_mode_mask,
 			       .ignored_signals = request->ignored_signals,
 			       .background = request->background,

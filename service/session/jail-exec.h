@@ -18,12 +18,21 @@ enum {
 /* bwrap's own command line, the same for all. NULL-terminated. */
 char *const *jail_exec_arguments(void);
 
+/* A program of ours in the agent's place: with its environment and directory, and descriptors of its own. */
+typedef struct StandIn {
+	char *program; /* absolute path inside */
+	char **argv;
+	uint32_t descriptors; /* as in SessionRequest, of keys */
+	uint32_t terminals;
+} StandIn;
+
 typedef struct JailExec {
 	const SessionRequest *request;
 	const Plan *plan;
 	const TerminalKeys *keys;
-	int report_fd; /* init's end */
-	int error_fd;  /* bwrap's standard error, and init's until the agent runs */
+	const StandIn *stand_in; /* NULL: the agent runs */
+	int report_fd;           /* init's end */
+	int error_fd;            /* bwrap's standard error, and init's until the agent runs */
 } JailExec;
 
 /* Return: 0 when bwrap was executed; a negative errno with *ret_problem. All descriptors stay the caller's.

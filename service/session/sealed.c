@@ -5,12 +5,18 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-int sealed_make(const char *name, const void *data, size_t size, int *ret_fd)
+int sealed_open(const char *name, int *ret_fd)
 {
-	_cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0)
 		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+int sealed_fill(int fd, const void *data, size_t size)
+{
 	for (size_t done = 0; done < size;) {
 		ssize_t n = write(fd, (const uint8_t *)data + done, size - done);
 
@@ -22,8 +28,20 @@ int sealed_make(const char *name, const void *data, size_t size, int *ret_fd)
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||
 	    lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
-	*ret_fd = TAKE_FD(fd);
 	return 0;
+}
+
+int sealed_make(const char *name, const void *data, size_t size, int *ret_fd)
+{
+	_cleanup_close_ int fd = FD_NONE;
+	int r;
+
+	r = sealed_open(name, &fd);
+	if (r == 0)
+		r = sealed_fill(fd, data, size);
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
+	return r;
 }
 
 int sealed_read(int fd, size_t max, uint8_t **ret_data, size_t *ret_size)

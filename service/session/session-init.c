@@ -35,6 +35,7 @@ static void on_executed(Session *session, pid_t leader)
 	lifeline_started(session->lifeline);
 	session_tell(session);
 	link_server_started(session->link);
+	session_verify_begin(session);
 	if (session->masks && mask_watch_start(session->masks) < 0)
 		session_end_because(session, "the session was ended: what it hides cannot be watched");
 	if (session->state && session->phase == PHASE_RUNNING)
@@ -54,7 +55,8 @@ static void on_init_failed(Session *session, InitStage stage, int error)
 		[INIT_STAGE_DIRECTORY] = "the working directory cannot be entered inside",
 		[INIT_STAGE_EXECUTE] = "the agent cannot be executed",
 	};
-	bool missing = stage == INIT_STAGE_EXECUTE && error == ENOENT;
+	const char *program = session->stand_in.program ?: session->plan.program;
+	bool missing = stage == INIT_STAGE_EXECUTE && error == ENOENT && !session->stand_in.program;
 	_cleanup_free_ char *problem = NULL;
 
 	doctor_passed(session->doctor, DOCTOR_CHAIN_MOUNTS, "bwrap made them");
@@ -67,8 +69,7 @@ static void on_init_failed(Session *session, InitStage stage, int error)
 			stages[stage], session->plan.cwd);
 	else
 		(void)refuse(&problem, -error, "%s (%s): %s", stages[stage],
-			     stage == INIT_STAGE_DIRECTORY ? session->plan.cwd : session->plan.program,
-			     strerror(error));
+			     stage == INIT_STAGE_DIRECTORY ? session->plan.cwd : program, strerror(error));
 	error_add_fix(&problem, -error);
 	session_fail(session, missing ? CS_ERROR_AGENT_MISSING : CS_ERROR_JAIL_UNAVAILABLE, problem);
 }

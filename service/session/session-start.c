@@ -49,12 +49,16 @@ static void session_execute(Session *session)
 		r = sd_event_add_io(session->event, &session->tail_source, session->tail.fd, EPOLLIN, on_tail,
 				    session);
 	if (r == 0)
-		r = jail_execute(&(JailExec){ .request = &session->request,
-					      .plan = &session->plan,
-					      .keys = &session->keys,
-					      .report_fd = report_fd,
-					      .error_fd = error_fd },
-				 &session->holder, &problem);
+		r = session_verify_hand_over(session, &problem);
+	if (r == 0)
+		r = jail_execute(
+			&(JailExec){ .request = &session->request,
+				     .plan = &session->plan,
+				     .keys = &session->keys,
+				     .stand_in = session->stand_in.program ? &session->stand_in : NULL,
+				     .report_fd = report_fd,
+				     .error_fd = error_fd },
+			&session->holder, &problem);
 	session->executed = true;
 	/* A second start has its own outcome. */
 	if (r < 0 && !session_was_disturbed(session, problem))
@@ -86,8 +90,15 @@ static void session_make_plan(Session *session)
 /* Init waits for this word and for nothing else. */
 static void session_go(Session *session)
 {
-	int r = reports_send(session->reports, REPORT_GO, 0);
+	_cleanup_free_ char *problem = NULL;
+	int r;
 
+	r = session_verify_expect(session, &problem);
+	if (r < 0) {
+		fail_with_fix(session, CS_ERROR_JAIL_UNAVAILABLE, &problem, r);
+		return;
+	}
+	r = reports_send(session->reports, REPORT_GO, 0);
 	session->released = true;
 	/* Init is gone already: why, its own report or bwrap's last words say. */
 	if (r < 0 && r != -EPIPE)
@@ -237,7 +248,8 @@ static int session_take(Session *session, const int fds[static KEYS_MAX], const 
 	session->profile = profile_find(session->request.agent);
 	if (!session->profile)
 		return refuse(ret_problem, -EINVAL, "no agent is called '%s'", session->request.agent);
-	return 0;
+	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
+	return session_verify_open(session, ret_problem);
 }
 
 static int session_sequence(Session *session, const char **ret_error, char **ret_problem)

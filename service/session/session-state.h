@@ -12,6 +12,7 @@
 #include "service/session/holder.h"
 #include "service/session/ledger.h"
 #include "service/session/host-changes.h"
+#include "service/session/jail-exec.h"
 #include "service/session/lifeline.h"
 #include "service/session/link-server.h"
 #include "service/session/mask-watch.h"
@@ -23,6 +24,8 @@
 #include "service/session/session.h"
 #include "service/session/state-watch.h"
 #include "service/session/tail.h"
+#include "service/session/verify-rows.h"
+#include "service/session/verify-run.h"
 #include "service/session/wire.h"
 
 /*
@@ -94,6 +97,17 @@ struct Session {
 	char **warnings;
 
 	Doctor *doctor; /* NULL for agents: the functions of doctor.h do nothing then */
+
+	/* Of a session that was made to check its jail. */
+	VerifyRows *rows;
+	StandIn stand_in;
+	int expectations_fd,
+		master_fd; /* an empty memfd until the agent would start; the terminal's master */
+	sd_event_source *master;
+
+	/* Of one that is checked while its agent goes on. */
+	VerifyRun *verify;
+	uint32_t verify_serial;
 
 	uint64_t flows_not_before_usec;
 	sd_event_source *deadline, *read_back, *flows, *resolver, *holder_source, *tail_source, *signals[3];
@@ -179,6 +193,20 @@ void session_say_state(const Session *session);
 void session_state_known(Session *session);
 /* Nothing of the jail runs any more: bring the agent's state out, then session_say(). */
 void session_finished(Session *session);
+/*
+ * session-verify.c: the checks run in the agent's place. Its terminal is made before the plan; its
+ * descriptors are handed over with the jail's; what it expects is written when everything is there, right
+ * before it starts; what it said last is read when it has ended. Return: 0; a negative errno with
+ * *ret_problem.
+ */
+int session_verify_open(Session *session, char **ret_problem);
+int session_verify_hand_over(Session *session, char **ret_problem);
+int session_verify_expect(Session *session, char **ret_problem);
+void session_verify_begin(Session *session);
+void session_verify_end(Session *session);
+void session_verify_done(Session *session);
+/* As LinkServerCalls.verify: check the jail that runs. */
+int session_verify_running(void *userdata, uint32_t serial, bool probes, char **ret_problem);
 /* The last words. */
 void session_say(Session *session);
 extern const ReportsCalls session_reports_calls;

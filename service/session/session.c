@@ -128,6 +128,7 @@ void session_end(Session *session)
 	ports_stop(session->ports);
 	session->read_back = sd_event_source_disable_unref(session->read_back);
 	session->flows = sd_event_source_disable_unref(session->flows);
+	session_verify_end(session);
 	mask_watch_stop(session->masks);
 	if (session->holder.pidfd < 0 || !session->holder_source) {
 		session_finished(session);
@@ -301,6 +302,7 @@ static int session_init(Session *session, int listen_fd, int lifeline_fd)
 	static const LinkServerCalls link_calls = { .stop = on_link_stop,
 						    .table = on_link_table,
 						    .reach = session_link_reach,
+						    .verify = session_verify_running,
 						    .denied = on_link_denied,
 						    .delivered = on_link_delivered };
 	static const LifelineCalls lifeline_calls = { .signal = on_lifeline_signal,
@@ -340,7 +342,9 @@ int session_new(sd_event *event, int listen_fd, int lifeline_fd, Session **ret)
 			      .memory_fd = FD_NONE,
 			      .tail = TAIL_INIT,
 			      .leader_fd = FD_NONE,
-			      .resolver_fd = FD_NONE };
+			      .resolver_fd = FD_NONE,
+			      .expectations_fd = FD_NONE,
+			      .master_fd = FD_NONE };
 	r = session_init(session, listen_fd, lifeline_fd);
 	if (r < 0)
 		return r;
@@ -381,6 +385,7 @@ Session *session_free(Session *session)
 	(void)state_watch_free(session->state);
 	(void)close_fd(session->state_fd);
 	(void)close_fd(session->memory_fd);
+	session_verify_done(session);
 	(void)lifeline_free(session->lifeline);
 	(void)link_server_free(session->link);
 	terminal_keys_done(&session->keys);

@@ -2,6 +2,7 @@
 #include "service/session/terminal-keys.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #define TERMINAL_PATH_MAX 64u
@@ -39,6 +40,28 @@ static int terminal_path(int fd, char **ret, char **ret_problem)
 			      path);
 	*ret = strdup(path);
 	return *ret ? 0 : -ENOMEM;
+}
+
+int terminal_keys_make(TerminalKeys *keys, int *ret_fd, char **ret_problem)
+{
+	const struct winsize size = { .ws_row = 24, .ws_col = 80 };
+	_cleanup_(terminal_keys_done) TerminalKeys new = TERMINAL_KEYS_INIT;
+	_cleanup_close_ int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+	int r;
+
+	if (fd < 0 || grantpt(fd) < 0 || unlockpt(fd) < 0)
+		return refuse(ret_problem, -errno, "no terminal can be made: %s", strerror(errno));
+	new.terminal_fd = ioctl(fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (new.terminal_fd < 0)
+		return refuse(ret_problem, -errno, "the new terminal cannot be opened: %s", strerror(errno));
+	(void)ioctl(fd, TIOCSWINSZ, &size);
+	r = terminal_path(new.terminal_fd, &new.terminal_path, ret_problem);
+	if (r < 0)
+		return r;
+	*keys = new;
+	new = TERMINAL_KEYS_INIT;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 static int key_check(int key, int fd, bool terminal, char **ret_problem)

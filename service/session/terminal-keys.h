@@ -19,6 +19,11 @@ typedef struct TerminalKeys {
 
 void terminal_keys_done(TerminalKeys *keys);
 /*
+ * A new PTY of the session's own, for a program that runs in an agent's place and has no person. *ret_fd is
+ * its master; whoever closes it hangs the terminal up. Return: 0; a negative errno with *ret_problem.
+ */
+int terminal_keys_make(TerminalKeys *keys, int *ret_fd, char **ret_problem);
+/*
  * Take fds (SPAWN_FD_STDIN and on; FD_NONE where nothing is open) over and hold them against the request.
  * Refused with -EINVAL and *ret_problem: a directory or O_PATH descriptor, a terminal that is not declared as
  * one, a declared one that is none or no PTY's slave below /dev/pts, two different terminals.

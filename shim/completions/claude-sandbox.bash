@@ -22,7 +22,7 @@ _claude_sandbox_files()
 _claude_sandbox()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} verb='' action='' option='' away='' i
-	local verbs='shell sessions show exposure routes ports denied why stop allow-ip policy install gh-auth glab-auth log version help'
+	local verbs='shell verify sessions show exposure routes ports denied why stop allow-ip policy install gh-auth glab-auth log version help'
 	local common='--json --host --help'
 
 	COMPREPLY=()
@@ -73,6 +73,7 @@ _claude_sandbox()
 	:-*) _claude_sandbox_words "$common --version" ;;
 	:*) _claude_sandbox_words "$verbs" ;;
 	help:*) _claude_sandbox_words "$verbs" ;;
+	verify:-*) _claude_sandbox_words "--probes $common" ;;
 	sessions:-*) _claude_sandbox_words "--all $common" ;;
 	denied:-* | log:-*) _claude_sandbox_words "-f --follow $common" ;;
 	why:-*) _claude_sandbox_words "--session $common" ;;
@@ -89,6 +90,9 @@ _claude_sandbox()
 		elif [[ $action == remove && -z $away ]]; then
 			_claude_sandbox_words "$(_claude_sandbox_column allow-ip list)"
 		fi
+		;;
+	verify:*)
+		_claude_sandbox_words "claude codex pi shell ${away:-$(_claude_sandbox_column sessions)}"
 		;;
 	show:* | exposure:* | routes:* | ports:* | denied:* | stop:* | log:*)
 		[[ -n $away ]] || _claude_sandbox_words "$(_claude_sandbox_column sessions)"

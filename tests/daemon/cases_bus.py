@@ -39,20 +39,6 @@ def introspection_is_the_xml(machine, watch):
 
 
 @case
-def members_of_later(machine, watch):
-    """What is not done yet says NotSupported, with a sentence."""
-    with Caller(USER) as user:
-        _, path, _ = user.launch(b"run")
-        for member, signature, arguments in (
-                ("Verify", "saayaya{sv}", ["shell", [], b"/tmp", {}]),):
-            refused("org.freedesktop.DBus.Error.NotSupported", member, user.manager, member, signature, *arguments)
-        for member, signature, arguments in (
-                ("Verify", "a{sv}", [{}]),):
-            refused("org.freedesktop.DBus.Error.NotSupported", member, user.call, path, SESSION, member, signature,
-                    *arguments)
-
-
-@case
 def errors_say_something(machine, watch):
     """Unknown members, objects, interfaces, properties and wrong types have an error with words."""
     with Caller(USER) as user:

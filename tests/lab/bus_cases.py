@@ -218,19 +218,6 @@ def idle_service_ends(lab):
     lab.shell("true").ok()
 
 
-@test(needs="bus")
-def later_members_say_so(lab):
-    missing = {
-        "Verify": ("saayaya{sv}", "claude", [], b"/", {}),
-    }
-    for member, (signature, *arguments) in missing.items():
-        import dbus
-        arguments = [dbus.Array(a, signature="y" if isinstance(a, bytes) else "ay") if isinstance(a, (list, bytes))
-                     else dbus.Dictionary(a, signature="sv") if isinstance(a, dict) else a for a in arguments]
-        name, sentence = error_of(member, signature, *arguments, user=ROOT)
-        holds(name in ("org.freedesktop.DBus.Error.NotSupported",) and sentence, f"{member}: {name}: {sentence}")
-
-
 def launch_arguments(agent="shell", argv=(b"-c", b"true"), environment=(b"TERM=dumb",), cwd=b"/home/alice/project", fds=None,
                      options=None):
     import dbus

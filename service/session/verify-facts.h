@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What nothing inside the jail can tell: the session's own namespaces and name, which are the service's; its
+ * terminal; what the plan's sources are; and of a jail that runs, its processes as they look from here.
+ */
+
+#include "dbus/base.h"
+#include "service/plan/expectations.h"
+#include "service/session/network.h"
+
+/* Processes of one jail that are looked at; an agent that has more hides none of them: it fails for it. */
+#define VERIFY_PROCESSES_MAX 1024u
+
+typedef struct VerifySource {
+	const Plan *plan;
+	const SessionRequest *request;
+	Network *network;
+	BatteryKind battery;
+	int terminal_fd; /* FD_NONE: there is none */
+	pid_t leader; /* the jail's init, where one runs and is joined; 0: verify runs in the agent's place */
+	bool resolver; /* names can resolve inside */
+	bool online;
+	const ExpectedBait *baits;
+	size_t n_baits;
+	const char *bait_token;
+} VerifySource;
+
+/* The expectations, encoded. Return: 0; a negative errno with *ret_problem. */
+int verify_facts_encode(const VerifySource *source, uint8_t **ret_data, size_t *ret_size, char **ret_problem);
