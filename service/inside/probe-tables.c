@@ -8,7 +8,8 @@ static const struct {
 	{ probes_identity, &probes_identity_count }, { probes_namespaces, &probes_namespaces_count },
 	{ probes_mounts, &probes_mounts_count },     { probes_masks, &probes_masks_count },
 	{ probes_paths, &probes_paths_count },       { probes_devices, &probes_devices_count },
-	{ probes_set_id, &probes_set_id_count },
+	{ probes_set_id, &probes_set_id_count },     { probes_processes, &probes_processes_count },
+	{ probes_kernel, &probes_kernel_count },     { probes_control, &probes_control_count },
 };
 
 const Probe *probe_at(size_t index)

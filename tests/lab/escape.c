@@ -2,6 +2,8 @@
 /*
  * escape [ID...]: the probes, or those of them, where it is started; one line each: ID OUTCOME MSEC TEXT.
  */
+#include <sys/prctl.h>
+
 #include "service/inside/probe-child.h"
 
 int main(int argc, char **argv)
@@ -11,6 +13,8 @@ int main(int argc, char **argv)
 	const Probe *probe;
 	int from = 1, status = 0;
 
+	/* As the program that runs them does. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	while (from < argc && argv[from][0] == '-')
 		from++;
 	for (size_t i = 0; (probe = probe_at(i)); i++) {

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Files that are switches of the machine: /proc/sys, the rest of /proc, /sys, control groups. */
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "service/inside/probe-child.h"
+#include "service/inside/probe-mounts.h"
+#include "service/inside/probe-tables.h"
+
+#define FILES_MAX 3000u
+
+/* Opening changes nothing; what is not there is no way. */
+static void open_each(Probing *p, const char *const *paths, size_t n)
+{
+	unsigned refused = 0, absent = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int fd = open(paths[i], O_WRONLY | O_CLOEXEC);
+
+		if (fd >= 0) {
+			probing_escaped(p, "%s can be written", paths[i]);
+			(void)close(fd);
+		} else if (errno == ENOENT || errno == ENOTDIR) {
+			absent++;
+		} else {
+			refused++;
+			error = errno;
+		}
+	}
+	if (refused > 0)
+		probing_blocked(p, "%u files: %s", refused, probing_error(error));
+	if (absent == n)
+		probing_blocked(p, "none of %u is there", absent);
+}
+
+/* The tree is the machine's, and large: what is writable is found by looking at all of it, up to a limit. */
+typedef struct Walk {
+	Probing *p;
+	unsigned files;
+} Walk;
+
+static Walk *walk; /* nftw(3) hands nothing on */
+
+/* Settings of the IPC, pid and user namespaces are their owner's, and those are the jail's own. */
+static bool is_of_a_namespace(const char *path)
+{
+	static const char *const beginnings[] = {
+		"/proc/sys/fs/mqueue/", "/proc/sys/kernel/msg",         "/proc/sys/kernel/sem",
+		"/proc/sys/kernel/shm", "/proc/sys/kernel/auto_msgmni", "/proc/sys/kernel/cad_pid",
+		"/proc/sys/user/max_",
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(beginnings); i++)
+		if (starts_with(path, beginnings[i]))
+			return true;
+	return false;
+}
+
+static int visit(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+	if (type == FTW_F && S_ISREG(st->st_mode)) {
+		walk->files++;
+		if (!is_of_a_namespace(path) && access(path, W_OK) == 0)
+			probing_escaped(walk->p, "%s can be written", path);
+	}
+	return walk->files >= FILES_MAX || walk->p->n_escaped > 8;
+}
+
+static unsigned walk_tree(Probing *p, const char *path)
+{
+	Walk here = { .p = p };
+
+	walk = &here;
+	(void)nftw(path, visit, 16, FTW_PHYS | FTW_MOUNT);
+	walk = NULL;
+	return here.files;
+}
+
+static void attempt_sysctl(Probing *p)
+{
+	static const char *const paths[] = {
+		"/proc/sys/kernel/core_pattern",
+		"/proc/sys/kernel/modprobe",
+		"/proc/sys/kernel/hotplug",
+		"/proc/sys/kernel/sysrq",
+		"/proc/sys/kernel/yama/ptrace_scope",
+		"/proc/sys/kernel/unprivileged_bpf_disabled",
+		"/proc/sys/kernel/kptr_restrict",
+		"/proc/sys/fs/suid_dumpable",
+		"/proc/sys/fs/protected_symlinks",
+		"/proc/sys/fs/binfmt_misc/register",
+		"/proc/sys/vm/mmap_min_addr",
+		"/proc/sys/vm/swappiness",
+		"/proc/sys/net/ipv4/ip_forward",
+		"/proc/sys/net/ipv4/ping_group_range",
+		"/proc/sys/net/ipv4/conf/all/rp_filter",
+		"/proc/sys/net/ipv4/conf/all/route_localnet",
+		"/proc/sys/net/ipv4/conf/jail0/rp_filter",
+		"/proc/sys/net/ipv6/conf/all/disable_ipv6",
+		"/proc/sys/net/ipv6/conf/jail0/disable_ipv6",
+		"/proc/sys/net/core/bpf_jit_enable",
+	};
+
+	open_each(p, paths, ELEMENTSOF(paths));
+	probing_blocked(p, "of %u settings none can be written", walk_tree(p, "/proc/sys"));
+}
+
+static void attempt_proc(Probing *p)
+{
+	static const char *const paths[] = { "/proc/sysrq-trigger",  "/proc/kcore",
+					     "/proc/mtrr",           "/proc/scsi/scsi",
+					     "/proc/acpi/wakeup",    "/proc/irq/default_smp_affinity",
+					     "/proc/timer_stats",    "/proc/fs/nfsd/exports",
+					     "/proc/sched_debug",    "/proc/bus/pci/00/00.0",
+					     "/proc/asound/card0/id" };
+	static const char *const secrets[] = { "/proc/kcore", "/proc/kmsg" };
+
+	open_each(p, paths, ELEMENTSOF(paths));
+	for (size_t i = 0; i < ELEMENTSOF(secrets); i++) {
+		int fd = open(secrets[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		struct stat st;
+
+		/* Where a container has covered it, it is an empty device. */
+		if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+			fd = close_fd(fd);
+			errno = ENOENT;
+		}
+		/* The kernel's pages are root's to read by mode; what guards them is a capability. */
+		if (fd >= 0) {
+			char byte[8];
+
+			if (pread(fd, byte, sizeof(byte), 0) <= 0) {
+				int error = errno ? errno : EPERM;
+
+				fd = close_fd(fd);
+				errno = error;
+			}
+		}
+		probing_result(p, fd, "%s", secrets[i]);
+		(void)close_fd(fd);
+	}
+}
+
+static void attempt_sys(Probing *p)
+{
+	static const char *const paths[] = {
+		"/sys/power/state",
+		"/sys/kernel/uevent_helper",
+		"/sys/kernel/mm/ksm/run",
+		"/sys/kernel/profiling",
+		"/sys/kernel/fscaps",
+		"/sys/bus/pci/rescan",
+		"/sys/class/net/jail0/mtu",
+		"/sys/class/net/lo/mtu",
+		"/sys/kernel/kexec_crash_size",
+		"/sys/kernel/debug",
+		"/sys/kernel/tracing/tracing_on",
+		"/sys/fs/selinux/load",
+		"/sys/kernel/security/apparmor/.load",
+		"/sys/firmware/efi/efivars",
+		"/sys/module/kernel/parameters/panic",
+	};
+	struct statvfs fs;
+
+	open_each(p, paths, ELEMENTSOF(paths));
+	if (statvfs("/sys", &fs) == 0 && !(fs.f_flag & ST_RDONLY))
+		probing_escaped(p, "/sys is mounted to be written");
+	probing_blocked(p, "of %u files of /sys/kernel none can be written", walk_tree(p, "/sys/kernel"));
+}
+
+static void try_group(Probing *p, const char *directory, const char *how)
+{
+	static const char *const files[] = { "cgroup.procs", "cgroup.kill",   "cgroup.freeze",
+					     "memory.max",   "pids.max",      "cgroup.subtree_control",
+					     "tasks",        "release_agent", "notify_on_release" };
+	char *path = NULL;
+
+	for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+		int fd;
+
+		if (asprintf(&path, "%s/%s", directory, files[i]) < 0)
+			return;
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		if (fd >= 0 || errno != ENOENT)
+			probing_result(p, fd, "%s%s", how, path);
+		(void)close_fd(fd);
+		free(path);
+	}
+	if (asprintf(&path, "%s/made-by-a-probe", directory) < 0)
+		return;
+	if (mkdir(path, 0700) == 0) {
+		(void)rmdir(path);
+		probing_escaped(p, "%sa group can be made in %s", how, directory);
+	} else if (errno != ENOENT) {
+		probing_blocked(p, "%sa group in %s: %s", how, directory, probing_error(errno));
+	}
+	free(path);
+}
+
+static void groups_in_copy(Probing *p, void *userdata)
+{
+	if (!probing_unshare(p, CLONE_NEWNS | CLONE_NEWCGROUP, PROBE_AS_SELF))
+		return;
+	if (mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0 || mkdir("/tmp/groups", 0700) < 0)
+		return;
+	if (mount("cgroup2", "/tmp/groups", "cgroup2", 0, NULL) < 0) {
+		probing_blocked(p, "a mount of control groups: %s", probing_error(errno));
+		return;
+	}
+	try_group(p, "/tmp/groups", "in a copy: ");
+}
+
+static void attempt_groups(Probing *p)
+{
+	_cleanup_(probe_mounts_done) ProbeMounts mounts = { 0 };
+
+	if (probe_mounts_read(&mounts) == 0)
+		for (size_t i = 0; i < mounts.n; i++)
+			if (starts_with(mounts.mounts[i].type, "cgroup"))
+				try_group(p, mounts.mounts[i].path, "");
+	probing_apart(p, groups_in_copy, NULL);
+	if (probing_outcome(p) == PROBE_INCONCLUSIVE)
+		probing_blocked(p, "no control group is in sight");
+}
+
+/* What runs when a program crashes is the machine's; so nothing of ours may name it. */
+const Probe probes_control[] = {
+	{ "p60", "writing settings of the kernel", "a program that the kernel runs as root; forwarding; IPv6",
+	  attempt_sysctl },
+	{ "p61", "writing switches of /proc, and reading the kernel's memory there", "the machine, at a key",
+	  attempt_proc },
+	{ "p62", "writing to /sys", "power, devices and tracing of the machine", attempt_sys },
+	{ "p63", "leaving the control group", "limits, and the end of the session", attempt_groups },
+};
+const size_t probes_control_count = ELEMENTSOF(probes_control);

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Other processes: the jail's init, which reports to the session, and those outside. */
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <linux/nsfs.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/ipc.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "service/inside/probe-child.h"
+#include "service/inside/probe-tables.h"
+
+#define PROCESSES_MAX 400u
+#define ANCESTORS_MAX 32u
+
+static void attempt_trace(Probing *p)
+{
+	const pid_t targets[] = { 1, getppid() };
+
+	for (size_t i = 0; i < ELEMENTSOF(targets); i++) {
+		/* What waits for us is ours. */
+		if (targets[i] <= 0 || (i == 1 && targets[i] == 1))
+			continue;
+		if (ptrace(PTRACE_SEIZE, targets[i], NULL, NULL) == 0) {
+			/* The end of a tracer lets go (ptrace(2)). */
+			probing_escaped(p, "process %d can be traced", (int)targets[i]);
+			continue;
+		}
+		probing_blocked(p, "PTRACE_SEIZE of %s: %s", i == 0 ? "process 1" : "our parent",
+				probing_error(errno));
+		probing_result(p, ptrace(PTRACE_ATTACH, targets[i], NULL, NULL), "PTRACE_ATTACH of %s",
+			       i == 0 ? "process 1" : "our parent");
+	}
+}
+
+static void look_into(Probing *p, pid_t pid, const char *who)
+{
+	_cleanup_close_ int pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	char byte;
+	struct iovec local = { &byte, 1 }, remote = { (void *)(uintptr_t)0x400000, 1 };
+	static const int refusals[] = { EPERM, EACCES, ESRCH, ENOSYS, 0 };
+
+	probing_rights(p, process_vm_readv(pid, &local, 1, &remote, 1, 0), refusals,
+		       "reading the memory of %s", who);
+	probing_rights(p, syscall(SYS_kcmp, getpid(), pid, KCMP_VM, 0, 0), refusals, "comparing with %s",
+		       who);
+	if (pid_fd < 0)
+		probing_blocked(p, "a pidfd of %s: %s", who, probing_error(errno));
+	for (int fd = 0; pid_fd >= 0 && fd < 3; fd++) {
+		int got = (int)syscall(SYS_pidfd_getfd, pid_fd, fd, 0);
+
+		probing_rights(p, got, refusals, "descriptor %d of %s", fd, who);
+		(void)close_fd(got);
+	}
+	if (pid_fd >= 0)
+		probing_rights(p, syscall(SYS_process_madvise, pid_fd, &remote, 1, 20, 0), refusals,
+			       "advising the memory of %s", who);
+}
+
+static void open_files_of(Probing *p, const char *process)
+{
+	static const struct {
+		const char *name;
+		int flags;
+	} files[] = { { "mem", O_RDONLY }, { "environ", O_RDONLY }, { "maps", O_RDONLY },
+		      { "root", O_PATH },  { "cwd", O_PATH },       { "exe", O_RDONLY },
+		      { "fd/0", O_PATH },  { "auxv", O_RDONLY },    { "syscall", O_RDONLY } };
+
+	for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+		char path[64];
+		int fd;
+
+		(void)snprintf(path, sizeof(path), "/proc/%s/%s", process, files[i].name);
+		fd = open(path, files[i].flags | O_CLOEXEC);
+		/* A link or a list of a process without rights opens, and then says nothing. */
+		if (fd >= 0 && (streq(files[i].name, "environ") || streq(files[i].name, "maps") ||
+				streq(files[i].name, "auxv") || streq(files[i].name, "syscall"))) {
+			char byte;
+
+			if (read(fd, &byte, 1) <= 0) {
+				fd = close_fd(fd);
+				errno = EACCES;
+			}
+		}
+		probing_result(p, fd, "%s", path);
+		(void)close_fd(fd);
+	}
+}
+
+/* A process with our own id that is not dumpable has files that are root's (proc(5)). */
+static void attempt_init(Probing *p)
+{
+	const Expectations *e = p->expectations;
+
+	look_into(p, 1, "process 1");
+	/* Where /proc is the machine's its process 1 is not ours, and one of those outside. */
+	open_files_of(p, "1");
+	if (e && e->joined && getppid() > 1)
+		look_into(p, getppid(), "our parent");
+}
+
+static bool is_outside(const Expectations *e, NamespaceKind kind)
+{
+	return e && e->namespaces[kind] && probe_namespace("self", kind) == e->namespaces[kind];
+}
+
+/* Is /proc of our pid namespace? Then nobody outside is in it. */
+static bool proc_is_ours(void)
+{
+	char number[32];
+	ssize_t n = readlink("/proc/self", number, sizeof(number) - 1);
+
+	if (n <= 0)
+		return false;
+	number[n] = '\0';
+	return atoi(number) == (int)getpid();
+}
+
+static bool is_number(const char *name)
+{
+	return *name && strspn(name, "0123456789") == strlen(name);
+}
+
+/* Is the pid namespace of that process ours, or one that was made inside? */
+static bool is_inside(int directory_fd, uint64_t own)
+{
+	_cleanup_close_ int fd = openat(directory_fd, "ns/pid", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	for (unsigned i = 0; fd >= 0 && i < ANCESTORS_MAX; i++) {
+		int parent;
+
+		if (fstat(fd, &st) < 0)
+			return false;
+		if ((uint64_t)st.st_ino == own)
+			return true;
+		parent = ioctl(fd, NS_GET_PARENT);
+		close_fdp(&fd);
+		fd = parent;
+	}
+	return false;
+}
+
+static void attempt_outsiders(Probing *p)
+{
+	static const char *const files[] = { "root/etc", "cwd", "exe", "fd/0", "ns/net", "ns/mnt" };
+	static const char *const readable[] = { "mem", "environ", "maps", "auxv" };
+	uint64_t own = probe_namespace("self", NAMESPACE_PID);
+	const Expectations *e = p->expectations;
+	unsigned seen = 0, refused = 0;
+	DIR *d = proc_is_ours() && !is_outside(e, NAMESPACE_PID) ? NULL : opendir("/proc");
+	const struct dirent *entry;
+
+	while (d && (entry = readdir(d)) && seen < PROCESSES_MAX) {
+		_cleanup_close_ int fd = FD_NONE;
+		bool opened = false;
+
+		if (!is_number(entry->d_name))
+			continue;
+		fd = openat(dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 || is_inside(fd, own))
+			continue;
+		seen++;
+		for (size_t i = 0; i < ELEMENTSOF(files); i++) {
+			_cleanup_close_ int file_fd = openat(fd, files[i], O_PATH | O_CLOEXEC);
+
+			opened = opened || file_fd >= 0;
+		}
+		for (size_t i = 0; i < ELEMENTSOF(readable); i++) {
+			_cleanup_close_ int file_fd = openat(fd, readable[i], O_RDONLY | O_CLOEXEC);
+			char byte;
+
+			opened = opened || (file_fd >= 0 && pread(file_fd, &byte, 1, 0) > 0);
+		}
+		if (opened)
+			probing_escaped(p, "process %s of outside can be looked into", entry->d_name);
+		else
+			refused++;
+	}
+	if (d)
+		(void)closedir(d);
+	if (is_outside(e, NAMESPACE_PID))
+		probing_escaped(p, "this is the pid namespace of outside");
+	if (refused > 0)
+		probing_blocked(p, "%u processes that are not ours show nothing", refused);
+	else if (probing_outcome(p) != PROBE_ESCAPED)
+		probing_blocked(p, "no process of outside is in /proc");
+}
+
+/* A directory of /proc is as good as a pidfd for pidfd_send_signal(2). */
+static void attempt_signals(Probing *p)
+{
+	uint64_t own = probe_namespace("self", NAMESPACE_PID);
+	const Expectations *e = p->expectations;
+	DIR *d = proc_is_ours() && !is_outside(e, NAMESPACE_PID) ? NULL : opendir("/proc");
+	const struct dirent *entry;
+	unsigned seen = 0, refused = 0;
+
+	if (is_outside(e, NAMESPACE_PID))
+		probing_escaped(p, "every process of the machine has a number here");
+	else if (own && e && e->namespaces[NAMESPACE_PID])
+		probing_blocked(p, "processes of outside have no number here");
+	while (d && (entry = readdir(d)) && seen < PROCESSES_MAX) {
+		_cleanup_close_ int fd = FD_NONE;
+
+		if (!is_number(entry->d_name))
+			continue;
+		fd = openat(dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 || is_inside(fd, own))
+			continue;
+		seen++;
+		if (syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0)
+			probing_escaped(p, "process %s can be sent a signal", entry->d_name);
+		else
+			refused++;
+	}
+	if (d)
+		(void)closedir(d);
+	if (refused > 0)
+		probing_blocked(p, "%u processes of /proc cannot be sent one", refused);
+	if (probing_outcome(p) == PROBE_INCONCLUSIVE)
+		probing_blocked(p, "no process of outside is in /proc");
+}
+
+static void attempt_limits(Probing *p)
+{
+	const Expectations *e = p->expectations;
+	struct rlimit64 limit;
+
+	for (size_t i = 0; e && i < e->n_processes && i < 4; i++) {
+		/* Seen from outside, these numbers are nobody's here, or another's. */
+		pid_t pid = (pid_t)e->processes[i].pid;
+
+		if (kill(pid, 0) == 0)
+			continue;
+		probing_result(p, syscall(SYS_prlimit64, pid, RLIMIT_NOFILE, NULL, &limit),
+			       "limits of process %d", (int)pid);
+	}
+	/* Raising what is ours takes rights over the machine. */
+	if (getrlimit(RLIMIT_NOFILE, (struct rlimit *)&limit) == 0 && limit.rlim_max < 1u << 30) {
+		struct rlimit more = { limit.rlim_cur, limit.rlim_max + 1 };
+
+		probing_result(p, setrlimit(RLIMIT_NOFILE, &more), "a higher hard limit");
+	}
+	errno = 0;
+	probing_result(p, setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - 1),
+		       "a higher priority");
+	probing_result(p, sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }),
+		       "real-time scheduling");
+	probing_result(p, syscall(SYS_ioprio_set, 1, 0, 1 << 13 | 4), "real-time disk access");
+}
+
+/* Segments and queues belong to the IPC namespace (ipc_namespaces(7)). */
+static void attempt_ipc(Probing *p)
+{
+	const Expectations *e = p->expectations;
+	unsigned foreign = 0;
+	int last = shmctl(0, SHM_INFO, NULL);
+
+	if (is_outside(e, NAMESPACE_IPC))
+		probing_escaped(p, "this is the IPC namespace of outside");
+	else if (e && e->namespaces[NAMESPACE_IPC])
+		probing_blocked(p, "this is not the IPC namespace of outside");
+	for (int i = 0; i <= last && i < 1024; i++) {
+		struct shmid_ds segment;
+
+		/* Nobody else has an id in the jail. */
+		if (shmctl(i, 13 /* SHM_STAT */, &segment) >= 0 && segment.shm_perm.cuid != getuid())
+			foreign++;
+	}
+	if (foreign > 0)
+		probing_escaped(p, "%u shared memory segments are other users'", foreign);
+	else
+		probing_blocked(p, "no shared memory of other users");
+}
+
+const Probe probes_processes[] = {
+	{ "p43", "tracing the jail's init and what started us", "reports to the session that the agent wrote",
+	  attempt_trace },
+	{ "p44", "reading memory, descriptors and files of the jail's init", "the same, and its descriptors",
+	  attempt_init },
+	{ "p45", "looking into processes outside",
+	  "their files, variables and memory, and their view of the machine", attempt_outsiders },
+	{ "p46", "signals to processes outside", "stopping or ending the person's programs",
+	  attempt_signals },
+	{ "p47", "raising limits and priorities", "starving everything else", attempt_limits },
+	{ "p48", "shared memory and queues of outside", "what other programs exchange there", attempt_ipc },
+};
+const size_t probes_processes_count = ELEMENTSOF(probes_processes);
