@@ -10,6 +10,9 @@ static const struct {
 	{ probes_paths, &probes_paths_count },       { probes_devices, &probes_devices_count },
 	{ probes_set_id, &probes_set_id_count },     { probes_processes, &probes_processes_count },
 	{ probes_kernel, &probes_kernel_count },     { probes_control, &probes_control_count },
+	{ probes_sockets, &probes_sockets_count },   { probes_families, &probes_families_count },
+	{ probes_links, &probes_links_count },       { probes_reach, &probes_reach_count },
+	{ probes_host, &probes_host_count },         { probes_ipv6, &probes_ipv6_count },
 };
 
 const Probe *probe_at(size_t index)

@@ -52,9 +52,9 @@ static Walk *walk; /* nftw(3) hands nothing on */
 static bool is_of_a_namespace(const char *path)
 {
 	static const char *const beginnings[] = {
-		"/proc/sys/fs/mqueue/", "/proc/sys/kernel/msg",         "/proc/sys/kernel/sem",
-		"/proc/sys/kernel/shm", "/proc/sys/kernel/auto_msgmni", "/proc/sys/kernel/cad_pid",
-		"/proc/sys/user/max_",
+		"/proc/sys/fs/mqueue/",     "/proc/sys/kernel/msg",         "/proc/sys/kernel/sem",
+		"/proc/sys/kernel/shm",     "/proc/sys/kernel/auto_msgmni", "/proc/sys/kernel/ns_last_pid",
+		"/proc/sys/kernel/pid_max", "/proc/sys/user/max_",
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(beginnings); i++)

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/inside/probe-reach.h"
+
+#include <arpa/inet.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/ip_icmp.h>
+#include <poll.h>
+
+#include "service/inside/probe-child.h"
+
+#define TRIES_MAX 1500u
+#define PORT 80
+#define ARP_COMPLETE 2u /* ATF_COM, <net/if_arp.h> */
+
+typedef struct Try {
+	const ReachWay *way;
+	const ReachTarget *target;
+	int fd;
+	bool udp, sent;
+	unsigned device;
+	const char *device_name;
+} Try;
+
+typedef struct Tries {
+	Try *tries;
+	struct pollfd *polls;
+	size_t n;
+	unsigned refused, silent, impossible, taken;
+	int error; /* of the last refusal */
+} Tries;
+
+/* The request of a route, and room for the answer. */
+typedef struct RouteMessage {
+	struct nlmsghdr header;
+	struct rtmsg route;
+	uint8_t attributes[512];
+} RouteMessage;
+
+static const char message_text[] = "a probe of the jail";
+
+unsigned reach_route_device(uint32_t address)
+{
+	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	RouteMessage message = { .header = { .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST },
+				 .route = { .rtm_family = AF_INET, .rtm_dst_len = 32 } };
+	struct rtattr *attribute = (struct rtattr *)message.attributes;
+	uint32_t network = htonl(address);
+	unsigned device = 0;
+	ssize_t n;
+
+	*attribute = (struct rtattr){ .rta_len = RTA_LENGTH(sizeof(network)), .rta_type = RTA_DST };
+	memcpy(RTA_DATA(attribute), &network, sizeof(network));
+	message.header.nlmsg_len = (uint32_t)(offsetof(RouteMessage, attributes) + attribute->rta_len);
+	if (fd < 0 || send(fd, &message, message.header.nlmsg_len, 0) < 0)
+		return 0;
+	n = recv(fd, &message, sizeof(message), 0);
+	if (n < (ssize_t)offsetof(RouteMessage, attributes) || message.header.nlmsg_type != RTM_NEWROUTE)
+		return 0;
+	n -= (ssize_t)offsetof(RouteMessage, attributes);
+	for (; RTA_OK(attribute, n); attribute = RTA_NEXT(attribute, n))
+		if (attribute->rta_type == RTA_OIF)
+			memcpy(&device, RTA_DATA(attribute), sizeof(device));
+	return device;
+}
+
+bool reach_is_jailed(Probing *p)
+{
+	if (p->expectations && !p->expectations->jailed) {
+		probing_unclear(p, "the network is not jailed (egress-jail = 0)");
+		return false;
+	}
+	return true;
+}
+
+static bool covers(const ExpectedRoute *route, uint32_t address)
+{
+	uint32_t mask = route->length == 0 ? 0 : UINT32_MAX << (32 - route->length);
+
+	return (address & mask) == (route->address & mask);
+}
+
+bool reach_is_allowed(const Probing *p, uint32_t address)
+{
+	const Expectations *e = p->expectations;
+	const ExpectedRoute *best = NULL;
+
+	/* The narrowest says it, an opening before a denial. */
+	for (size_t i = 0; e && i < e->n_routes; i++) {
+		const ExpectedRoute *route = &e->routes[i];
+
+		if (covers(route, address) &&
+		    (!best || route->length > best->length ||
+		     (route->length == best->length && best->verdict == ROUTE_DENY)))
+			best = route;
+	}
+	return best && best->verdict != ROUTE_DENY;
+}
+
+/* 127/8 is the jail's own; and the two ends of the wire answer themselves. */
+static bool is_own(uint32_t address)
+{
+	return address >> 24 == 127 || address == ROUTES_SOURCE || address == ROUTES_FAR_END || address == 0;
+}
+
+static ReachTarget *add(ReachTargets *targets)
+{
+	if (targets->n >= REACH_TARGETS_MAX)
+		return NULL;
+	targets->targets[targets->n] = (ReachTarget){ 0 };
+	return &targets->targets[targets->n++];
+}
+
+void reach_add4(ReachTargets *targets, uint32_t address, uint16_t port, bool token)
+{
+	ReachTarget *target = add(targets);
+	struct sockaddr_in *in;
+	char text[INET_ADDRSTRLEN];
+
+	if (!target)
+		return;
+	in = (struct sockaddr_in *)&target->address;
+	in->sin_family = AF_INET;
+	in->sin_port = htons(port);
+	in->sin_addr.s_addr = htonl(address);
+	target->size = sizeof(*in);
+	target->token = token || is_own(address);
+	(void)inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+	(void)snprintf(target->text, sizeof(target->text), "%s:%u", text, port);
+}
+
+void reach_add6(ReachTargets *targets, const char *text, uint16_t port, unsigned scope, bool token)
+{
+	ReachTarget *target = add(targets);
+	struct sockaddr_in6 *in6;
+
+	if (!target)
+		return;
+	in6 = (struct sockaddr_in6 *)&target->address;
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = htons(port);
+	in6->sin6_scope_id = scope;
+	(void)inet_pton(AF_INET6, text, &in6->sin6_addr);
+	target->size = sizeof(*in6);
+	target->token = token;
+	(void)snprintf(target->text, sizeof(target->text), "[%s]:%u", text, port);
+}
+
+static void add_range(const Probing *p, ReachTargets *targets, uint32_t address, uint8_t length)
+{
+	uint32_t first = length >= 32 ? address : address + 1;
+
+	/* The first of them may be allowed; then the next that is not. */
+	for (unsigned i = 0; i < 256; i++, first++) {
+		if (reach_is_allowed(p, first) || first == ROUTES_FAR_END || first == ROUTES_SOURCE) {
+			if (length >= 32)
+				return;
+			continue;
+		}
+		reach_add4(targets, first, PORT, false);
+		return;
+	}
+}
+
+void reach_add_denied(const Probing *p, ReachTargets *targets)
+{
+	/* What is denied on every host (service/plan/routes.h). */
+	static const struct {
+		uint32_t address;
+		uint8_t length;
+	} ranges[] = { { 0x0a000000, 8 },  { 0xac100000, 12 }, { 0xc0a80000, 16 }, { 0x64400000, 10 },
+		       { 0xa9fe0000, 16 }, { 0xa83f8110, 32 }, { 0xc0000000, 24 }, { 0xc6120000, 15 },
+		       { 0xe0000000, 4 },  { 0xf0000000, 4 },  { 0x00000000, 8 },  { 0x7f000000, 8 } };
+	const Expectations *e = p->expectations;
+
+	if (e && e->n_routes > 0) {
+		for (size_t i = 0; i < e->n_routes; i++)
+			if (e->routes[i].verdict == ROUTE_DENY)
+				add_range(p, targets, e->routes[i].address, e->routes[i].length);
+		return;
+	}
+	for (size_t i = 0; i < ELEMENTSOF(ranges); i++)
+		add_range(p, targets, ranges[i].address, ranges[i].length);
+}
+
+void reach_add_baits(const Probing *p, ReachTargets *targets)
+{
+	static const BaitKind kinds[] = { BAIT_TCP4, BAIT_UDP4 };
+
+	for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
+		const ExpectedBait *bait = probing_bait(p, kinds[i]);
+		uint32_t forwarder = p->expectations ? p->expectations->forwarder : 0;
+		const uint32_t addresses[] = { INADDR_LOOPBACK, ROUTES_FAR_END, 0x7f000035u,
+					       forwarder ? forwarder : INADDR_LOOPBACK };
+
+		for (size_t j = 0; bait && j < ELEMENTSOF(addresses); j++) {
+			reach_add4(targets, addresses[j], bait->port, true);
+			if (targets->n > 0) {
+				targets->targets[targets->n - 1].tcp_only = kinds[i] == BAIT_TCP4;
+				targets->targets[targets->n - 1].udp_only = kinds[i] == BAIT_UDP4;
+			}
+		}
+	}
+}
+
+static void found(Probing *p, const Try *try, const char *what)
+{
+	probing_escaped(p, "%s to %s by %s%s%s %s", try->udp ? "UDP" : "TCP", try->target->text,
+			try->way->name, try->device_name ? " " : "", try->device_name ? try->device_name : "",
+			what);
+}
+
+static socklen_t target_address(const Try *try, struct sockaddr_storage *ret)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&try->target->address;
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6 };
+
+	*ret = try->target->address;
+	if (!try->way->mapped || in->sin_family != AF_INET)
+		return try->target->size;
+	mapped.sin6_port = in->sin_port;
+	mapped.sin6_addr.s6_addr[10] = mapped.sin6_addr.s6_addr[11] = 0xff;
+	memcpy(&mapped.sin6_addr.s6_addr[12], &in->sin_addr, sizeof(in->sin_addr));
+	*ret = (struct sockaddr_storage){ 0 };
+	memcpy(ret, &mapped, sizeof(mapped));
+	return sizeof(mapped);
+}
+
+static int send_datagram(const Try *try)
+{
+	struct sockaddr_storage to;
+	struct icmphdr echo = { .type = ICMP_ECHO };
+	struct iovec part = { (void *)(uintptr_t)message_text, sizeof(message_text) - 1 };
+	struct msghdr message = { .msg_name = &to, .msg_iov = &part, .msg_iovlen = 1 };
+	union {
+		struct cmsghdr header;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	} control = { 0 };
+
+	message.msg_namelen = target_address(try, &to);
+	if (try->way->ping)
+		part = (struct iovec){ &echo, sizeof(echo) };
+	if (try->way->packet_info && to.ss_family == AF_INET) {
+		struct in_pktinfo info = { .ipi_ifindex = (int)try->device };
+
+		control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(info)),
+						   .cmsg_level = IPPROTO_IP,
+						   .cmsg_type = IP_PKTINFO };
+		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(sizeof(info));
+	} else if (try->way->packet_info) {
+		struct in6_pktinfo info = { .ipi6_ifindex = try->device };
+
+		control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(info)),
+						   .cmsg_level = IPPROTO_IPV6,
+						   .cmsg_type = IPV6_PKTINFO };
+		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(sizeof(info));
+	}
+	return sendmsg(try->fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static void end(Tries *tries, Try *try, int error)
+{
+	close_fdp(&try->fd);
+	if (error == 0)
+		return;
+	tries->refused++;
+	tries->error = error;
+}
+
+/* A refusal that came from another machine. */
+static bool is_answer(const Try *try, int error)
+{
+	return error == ECONNREFUSED && !try->target->token;
+}
+
+static void start(Probing *p, Tries *tries, const Try *template)
+{
+	const ReachWay *way = template->way;
+	struct sockaddr_storage to;
+	const int on = 1;
+	Try try = *template;
+	int r, family;
+
+	socklen_t size = target_address(&try, &to);
+
+	family = to.ss_family;
+	try.fd = socket(family, (try.udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			way->protocol);
+	if (try.fd < 0) {
+		tries->impossible++;
+		return;
+	}
+	(void)setsockopt(try.fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
+	/* Else a datagram that is not connected never learns of its refusal (ip(7)). */
+	(void)setsockopt(try.fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
+	if (family == AF_INET6)
+		(void)setsockopt(try.fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
+	r = way->prepare ? way->prepare(try.fd, try.target, try.device_name, try.device) : 0;
+	if (r < 0) {
+		close_fdp(&try.fd);
+		tries->impossible++;
+		return;
+	}
+	if (try.udp)
+		r = send_datagram(&try);
+	else if (connect(try.fd, (const struct sockaddr *)&to, size) < 0 && errno != EINPROGRESS)
+		r = -errno;
+	try.sent = try.udp;
+	if (try.udp && r == 0 && try.device_name && streq(try.device_name, ROUTES_JAIL_DEVICE))
+		tries->taken++;
+	if (r < 0) {
+		if (is_answer(&try, -r))
+			found(p, &try, "was refused by who is there");
+		end(tries, &try, -r);
+		return;
+	}
+	tries->tries[tries->n++] = try;
+}
+
+static bool is_token(const Probing *p, const char *data, size_t size)
+{
+	const char *token = p->expectations ? p->expectations->bait_token : NULL;
+
+	return token && memmem(data, size, token, strlen(token));
+}
+
+static void take_event(Probing *p, Tries *tries, Try *try)
+{
+	char data[256];
+	int error = 0;
+	socklen_t size = sizeof(error);
+	ssize_t n;
+
+	if (getsockopt(try->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error) {
+		if (is_answer(try, error))
+			found(p, try, "was refused by who is there");
+		end(tries, try, error);
+		return;
+	}
+	if (!try->sent) {
+		/* Connected. An own address may have a listener of the jail's. */
+		if (!try->target->token) {
+			found(p, try, "is connected");
+			end(tries, try, 0);
+			return;
+		}
+		try->sent = true;
+		if (send(try->fd, message_text, sizeof(message_text) - 1, MSG_NOSIGNAL) < 0)
+			end(tries, try, errno);
+		return;
+	}
+	n = recv(try->fd, data, sizeof(data), 0);
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n > 0 && (!try->target->token || is_token(p, data, (size_t)n)))
+		found(p, try, try->target->token ? "answered with the token" : "was answered");
+	else if (n < 0 && is_answer(try, errno))
+		found(p, try, "was refused by who is there");
+	end(tries, try, n < 0 ? errno : n == 0 ? ECONNRESET : 0);
+}
+
+static void wait_for_answers(Probing *p, Tries *tries)
+{
+	uint64_t deadline = probe_clock_usec() + REACH_MSEC * USEC_PER_MSEC;
+
+	for (;;) {
+		uint64_t now = probe_clock_usec();
+		size_t open = 0;
+
+		for (size_t i = 0; i < tries->n; i++) {
+			const Try *try = &tries->tries[i];
+
+			tries->polls[i] = (struct pollfd){ .fd = try->fd < 0 ? -1 : try->fd,
+							   .events = try->sent ? POLLIN : POLLOUT };
+			open += try->fd >= 0;
+		}
+		if (open == 0 || now >= deadline || p->n_escaped >= 20)
+			break;
+		if (poll(tries->polls, tries->n, (int)((deadline - now) / USEC_PER_MSEC) + 1) < 0 &&
+		    errno != EINTR)
+			break;
+		for (size_t i = 0; i < tries->n; i++)
+			if (tries->tries[i].fd >= 0 && tries->polls[i].revents)
+				take_event(p, tries, &tries->tries[i]);
+	}
+	for (size_t i = 0; i < tries->n; i++) {
+		tries->silent += tries->tries[i].fd >= 0;
+		close_fdp(&tries->tries[i].fd);
+	}
+}
+
+/* "10.1.2.3  0x1  0x2  02:00:00:00:00:01  *  jail0" (proc(5)): who is at the other end of the wire has
+ * answered. */
+static void look_for_neighbours(Probing *p, const ReachTargets *targets)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/net/arp", "re");
+	char line[256], address[64], device[64];
+	unsigned flags;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		struct in_addr in;
+
+		if (sscanf(line, "%63s %*s %x %*s %*s %63s", address, &flags, device) != 3 ||
+		    !(flags & ARP_COMPLETE) || inet_pton(AF_INET, address, &in) != 1)
+			continue;
+		for (size_t i = 0; i < targets->n; i++) {
+			const struct sockaddr_in *to =
+				(const struct sockaddr_in *)&targets->targets[i].address;
+
+			if (to->sin_family == AF_INET && to->sin_addr.s_addr == in.s_addr &&
+			    ntohl(in.s_addr) != ROUTES_FAR_END) {
+				probing_escaped(p, "%s has answered on %s", address, device);
+				break;
+			}
+		}
+	}
+}
+
+static void start_all(Probing *p, Tries *tries, const ReachWay *way, const ReachTargets *targets,
+		      const char *device_name, unsigned device)
+{
+	for (size_t i = 0; i < targets->n; i++)
+		for (int udp = 0; udp < 2; udp++) {
+			const ReachTarget *target = &targets->targets[i];
+
+			if (tries->n >= TRIES_MAX || (udp ? way->tcp_only : way->udp_only) ||
+			    (udp ? target->tcp_only : target->udp_only))
+				continue;
+			start(p, tries,
+			      &(Try){ .way = way,
+				      .target = target,
+				      .udp = udp,
+				      .device = device,
+				      .device_name = device_name });
+		}
+}
+
+unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachTargets *targets)
+{
+	_cleanup_free_ Try *all = calloc(TRIES_MAX, sizeof(*all));
+	_cleanup_free_ struct pollfd *polls = calloc(TRIES_MAX, sizeof(*polls));
+	struct if_nameindex *devices = if_nameindex();
+	Tries tries = { .tries = all, .polls = polls };
+
+	if (!all || !polls) {
+		probing_unclear(p, "no memory");
+		return 0;
+	}
+	for (size_t i = 0; i < n_ways; i++) {
+		if (!ways[i].by_device) {
+			start_all(p, &tries, &ways[i], targets, NULL, 0);
+			continue;
+		}
+		for (size_t j = 0; devices && devices[j].if_index; j++)
+			start_all(p, &tries, &ways[i], targets, devices[j].if_name, devices[j].if_index);
+	}
+	wait_for_answers(p, &tries);
+	look_for_neighbours(p, targets);
+	if (devices)
+		if_freenameindex(devices);
+	if (tries.refused + tries.silent + tries.impossible > 0)
+		probing_blocked(
+			p, "%zu addresses: %u attempts refused%s%s%s, %u without an answer, %u not possible",
+			targets->n, tries.refused, tries.error ? " (" : "",
+			tries.error ? probing_error(tries.error) : "", tries.error ? ")" : "", tries.silent,
+			tries.impossible);
+	return tries.taken;
+}

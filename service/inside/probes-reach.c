@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Each way round a route, to one address of every denied range and to the host's loopback. */
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+
+#include "service/inside/probe-child.h"
+#include "service/inside/probe-reach.h"
+#include "service/inside/probe-tables.h"
+
+static int set(int fd, int level, int option, const void *value, size_t size)
+{
+	return setsockopt(fd, level, option, value, (socklen_t)size) < 0 ? -errno : 0;
+}
+
+static int by_name(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	return set(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device) + 1);
+}
+
+static int by_index(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	int number = (int)index;
+
+	return set(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &number, sizeof(number));
+}
+
+static int by_unicast(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	uint32_t number = htonl(index);
+
+	return set(fd, IPPROTO_IP, IP_UNICAST_IF, &number, sizeof(number));
+}
+
+static int by_multicast(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	const struct sockaddr_in *to = (const struct sockaddr_in *)&target->address;
+	struct ip_mreqn request = { .imr_multiaddr = to->sin_addr, .imr_ifindex = (int)index };
+	int r = set(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request));
+
+	(void)setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof(request));
+	return r;
+}
+
+static int by_no_route(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	const int on = 1;
+
+	return set(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on));
+}
+
+static int by_name_without_route(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	int r = by_name(fd, target, device, index);
+
+	return r < 0 ? r : by_no_route(fd, target, device, index);
+}
+
+static int by_source(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(ROUTES_SOURCE) };
+
+	return bind(fd, (const struct sockaddr *)&own, sizeof(own)) < 0 ? -errno : 0;
+}
+
+/* As if it were the host itself that sends. */
+static int by_foreign_source(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	struct sockaddr_in foreign = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000042u) };
+	const int on = 1;
+	int r = set(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on));
+
+	if (r == 0 && bind(fd, (const struct sockaddr *)&foreign, sizeof(foreign)) < 0)
+		r = -errno;
+	return r;
+}
+
+/* Loose (131) and strict (137) source routes through the address (RFC 791). */
+static int by_source_route(int fd, uint8_t type, const ReachTarget *target)
+{
+	const struct sockaddr_in *to = (const struct sockaddr_in *)&target->address;
+	uint8_t option[8] = { 1, type, 7, 4 };
+
+	memcpy(option + 4, &to->sin_addr, 4);
+	return set(fd, IPPROTO_IP, IP_OPTIONS, option, sizeof(option));
+}
+
+static int by_loose_route(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	return by_source_route(fd, 131, target);
+}
+
+static int by_strict_route(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	return by_source_route(fd, 137, target);
+}
+
+static int by_device6(int fd, const ReachTarget *target, const char *device, unsigned index)
+{
+	uint32_t number = htonl(index);
+
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_IF, &number, sizeof(number));
+	return by_name(fd, target, device, index);
+}
+
+static void attempt_ways(Probing *p, const ReachWay *ways, size_t n)
+{
+	static ReachTargets targets;
+
+	if (!reach_is_jailed(p))
+		return;
+	reach_add_baits(p, &targets);
+	reach_add_denied(p, &targets);
+	(void)reach_try(p, ways, n, &targets);
+}
+
+#define WAYS(...)                                       \
+	static const ReachWay ways[] = { __VA_ARGS__ }; \
+	attempt_ways(p, ways, ELEMENTSOF(ways))
+
+/* What answers may be behind a filter of its own: a route that leads out is enough. */
+static void attempt_plain(Probing *p)
+{
+	unsigned jail = if_nametoindex(ROUTES_JAIL_DEVICE);
+	static ReachTargets targets;
+
+	WAYS({ .name = "a plain socket" });
+	if (!reach_is_jailed(p) || !jail)
+		return;
+	reach_add_denied(p, &targets);
+	for (size_t i = 0; i < targets.n; i++) {
+		const struct sockaddr_in *to = (const struct sockaddr_in *)&targets.targets[i].address;
+
+		if (!targets.targets[i].token && reach_route_device(ntohl(to->sin_addr.s_addr)) == jail)
+			probing_escaped(p, "the route to %s leads out", targets.targets[i].text);
+	}
+}
+
+static void attempt_device(Probing *p)
+{
+	WAYS({ .name = "SO_BINDTODEVICE", .prepare = by_name, .by_device = true });
+}
+
+static void attempt_index(Probing *p)
+{
+	WAYS({ .name = "SO_BINDTOIFINDEX", .prepare = by_index, .by_device = true });
+}
+
+static void attempt_unicast(Probing *p)
+{
+	WAYS({ .name = "IP_UNICAST_IF", .prepare = by_unicast, .by_device = true });
+}
+
+static void attempt_packet_info(Probing *p)
+{
+	WAYS({ .name = "IP_PKTINFO", .by_device = true, .packet_info = true, .udp_only = true });
+}
+
+static void attempt_source(Probing *p)
+{
+	WAYS({ .name = "the jail's address", .prepare = by_source },
+	     { .name = "a foreign address", .prepare = by_foreign_source });
+}
+
+static void attempt_no_route(Probing *p)
+{
+	WAYS({ .name = "SO_DONTROUTE", .prepare = by_no_route },
+	     { .name = "SO_DONTROUTE and a device", .prepare = by_name_without_route, .by_device = true });
+}
+
+static void attempt_source_route(Probing *p)
+{
+	WAYS({ .name = "a loose source route", .prepare = by_loose_route },
+	     { .name = "a strict source route", .prepare = by_strict_route });
+}
+
+static void attempt_mapped(Probing *p)
+{
+	WAYS({ .name = "an IPv6 socket", .mapped = true }, { .name = "an IPv6 socket with a device",
+							     .prepare = by_device6,
+							     .mapped = true,
+							     .by_device = true });
+}
+
+static void attempt_protocols(Probing *p)
+{
+	WAYS({ .name = "MPTCP", .protocol = 262, .tcp_only = true },
+	     { .name = "MPTCP with a device",
+	       .prepare = by_name,
+	       .by_device = true,
+	       .protocol = 262,
+	       .tcp_only = true },
+	     { .name = "SCTP", .protocol = IPPROTO_SCTP, .tcp_only = true },
+	     { .name = "UDP-Lite", .protocol = IPPROTO_UDPLITE, .udp_only = true },
+	     { .name = "UDP-Lite with a device",
+	       .prepare = by_name,
+	       .by_device = true,
+	       .protocol = IPPROTO_UDPLITE,
+	       .udp_only = true });
+}
+
+/* Frames that were dropped before they reached the wire. Return: whether there is a wire. */
+static bool read_dropped(uint64_t *ret)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/net/dev", "re");
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *rest = strstr(line, ROUTES_JAIL_DEVICE ":");
+
+		/* Eight columns of what came; bytes, packets, errors and drops of what was sent. */
+		if (rest && sscanf(rest + strlen(ROUTES_JAIL_DEVICE ":"),
+				   "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", ret) == 1)
+			return true;
+	}
+	return false;
+}
+
+static bool wire_is_up(void)
+{
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq request = { .ifr_name = ROUTES_JAIL_DEVICE };
+
+	return fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &request) == 0 && request.ifr_flags & IFF_RUNNING;
+}
+
+/* Nobody has to answer these. But each goes to the device itself, and the filter on it counts what it drops.
+ */
+static void attempt_groups(Probing *p)
+{
+	static const ReachWay ways[] = {
+		{ .name = "a plain socket", .udp_only = true },
+		{ .name = "IP_MULTICAST_IF", .prepare = by_multicast, .by_device = true, .udp_only = true },
+		{ .name = "SO_BINDTODEVICE", .prepare = by_name, .by_device = true, .udp_only = true },
+		{ .name = "IP_PKTINFO", .by_device = true, .packet_info = true, .udp_only = true },
+	};
+	/* All hosts, mDNS, LLMNR, SSDP, others; everybody. */
+	static const uint32_t addresses[] = { 0xe0000001, 0xe00000fb, 0xe00000fc, 0xeffffffa,
+					      0xe0050607, 0xef010203, 0xffffffff };
+	uint64_t before = 0, after = 0;
+	static ReachTargets targets;
+	bool wire;
+	unsigned taken;
+
+	if (!reach_is_jailed(p))
+		return;
+	for (size_t i = 0; i < ELEMENTSOF(addresses); i++)
+		reach_add4(&targets, addresses[i], 1900, false);
+	wire = wire_is_up() && read_dropped(&before);
+	taken = reach_try(p, ways, ELEMENTSOF(ways), &targets);
+	if (wire && read_dropped(&after) && after - before < taken)
+		probing_escaped(p, "of %u datagrams for groups the filter has dropped %u", taken,
+				(unsigned)(after - before));
+}
+
+static void attempt_broadcast(Probing *p)
+{
+	static const ReachWay ways[] = {
+		{ .name = "a plain socket", .udp_only = true },
+		{ .name = "SO_BINDTODEVICE", .prepare = by_name, .by_device = true, .udp_only = true },
+		{ .name = "IP_PKTINFO", .by_device = true, .packet_info = true, .udp_only = true },
+	};
+	static const uint32_t addresses[] = { 0xffffffff, 0x0affffff, 0xc0a8ffff, 0xac1fffff };
+	const Expectations *e = p->expectations;
+	static ReachTargets targets;
+
+	if (!reach_is_jailed(p))
+		return;
+	for (size_t i = 0; i < ELEMENTSOF(addresses); i++)
+		if (!reach_is_allowed(p, addresses[i]))
+			reach_add4(&targets, addresses[i], 9, false);
+	/* Each subnet's own. */
+	for (size_t i = 0; e && i < e->n_routes; i++) {
+		const ExpectedRoute *route = &e->routes[i];
+		uint32_t last = route->address | (route->length ? UINT32_MAX >> route->length : 0);
+
+		if (route->verdict == ROUTE_DENY && route->length >= 16 && route->length < 31 &&
+		    !reach_is_allowed(p, last))
+			reach_add4(&targets, last, 9, false);
+	}
+	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
+}
+
+/* A ping socket is no raw one: everybody may have it (icmp(7)), with the same options as others. */
+static void attempt_ping(Probing *p)
+{
+	static const ReachWay ways[] = {
+		{ .name = "ping", .ping = true, .protocol = IPPROTO_ICMP, .udp_only = true },
+		{ .name = "ping with SO_BINDTODEVICE",
+		  .ping = true,
+		  .prepare = by_name,
+		  .by_device = true,
+		  .protocol = IPPROTO_ICMP,
+		  .udp_only = true },
+		{ .name = "ping with IP_PKTINFO",
+		  .ping = true,
+		  .packet_info = true,
+		  .by_device = true,
+		  .protocol = IPPROTO_ICMP,
+		  .udp_only = true },
+	};
+
+	attempt_ways(p, ways, ELEMENTSOF(ways));
+}
+
+/* TCP that begins with data, and a socket that was connected elsewhere before. */
+static void attempt_again(Probing *p)
+{
+	static ReachTargets targets;
+	unsigned refused = 0;
+
+	if (!reach_is_jailed(p))
+		return;
+	reach_add_denied(p, &targets);
+	for (size_t i = 0; i < targets.n; i++) {
+		const ReachTarget *target = &targets.targets[i];
+		_cleanup_close_ int fast_fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		_cleanup_close_ int udp_fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		const struct sockaddr_in public_address = { .sin_family = AF_INET,
+							    .sin_port = htons(9),
+							    .sin_addr.s_addr = htonl(0x01010101) };
+		struct pollfd events[2] = { { .fd = fast_fd, .events = POLLOUT },
+					    { .fd = udp_fd, .events = POLLIN } };
+		char data[64];
+		int error = 0;
+		socklen_t size = sizeof(error);
+
+		if (target->token || target->address.ss_family != AF_INET)
+			continue;
+		if (sendto(fast_fd, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL,
+			   (const struct sockaddr *)&target->address, target->size) < 0 &&
+		    errno != EINPROGRESS)
+			events[0].fd = -1;
+		/* Its route was looked up for somebody else. */
+		if (connect(udp_fd, (const struct sockaddr *)&public_address, sizeof(public_address)) < 0 ||
+		    sendto(udp_fd, "x", 1, MSG_NOSIGNAL, (const struct sockaddr *)&target->address,
+			   target->size) < 0)
+			events[1].fd = -1;
+		(void)poll(events, ELEMENTSOF(events), 15);
+		if (events[0].revents && getsockopt(fast_fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 &&
+		    (error == 0 || error == ECONNREFUSED))
+			probing_escaped(p, "%s answered a connection that began with data", target->text);
+		else if (events[1].revents && recv(udp_fd, data, sizeof(data), MSG_DONTWAIT) > 0)
+			probing_escaped(p, "%s answered a socket that was connected elsewhere", target->text);
+		else
+			refused++;
+	}
+	probing_blocked(p, "%u addresses: no answer from any", refused);
+}
+
+const Probe probes_reach[] = {
+	{ "p83", "denied addresses by plain sockets", "the internal network and the host's own services",
+	  attempt_plain, true },
+	{ "p84", "denied addresses by SO_BINDTODEVICE", "the same, past the routes", attempt_device, true },
+	{ "p85", "denied addresses by SO_BINDTOIFINDEX", "the same", attempt_index, true },
+	{ "p86", "denied addresses by IP_UNICAST_IF", "the same", attempt_unicast, true },
+	{ "p87", "denied addresses by IP_PKTINFO", "the same", attempt_packet_info, true },
+	{ "p88", "denied addresses from other source addresses", "the same", attempt_source, true },
+	{ "p89", "denied addresses by SO_DONTROUTE", "the same", attempt_no_route, true },
+	{ "p90", "denied addresses by source routes", "the same, through another machine",
+	  attempt_source_route, true },
+	{ "p91", "denied addresses by IPv6 sockets (v4-mapped)", "the same, by other code of the kernel",
+	  attempt_mapped, true },
+	{ "p92", "denied addresses by other protocols", "the same, by MPTCP, SCTP and UDP-Lite",
+	  attempt_protocols, true },
+	{ "p93", "multicast", "all machines of the host's networks at once", attempt_groups },
+	{ "p94", "broadcast", "the same", attempt_broadcast, true },
+	{ "p95", "denied addresses by ping", "who is there on the internal network, and a channel to it",
+	  attempt_ping, true },
+	{ "p96", "denied addresses by sockets that were used before",
+	  "the same, by a route that is remembered", attempt_again, true },
+};
+const size_t probes_reach_count = ELEMENTSOF(probes_reach);
