@@ -142,22 +142,19 @@ static void nothing(Probing *p, void *userdata)
 /* Whoever may listen hears of each process of the machine that begins and ends; so one does. */
 static void listen_to_processes(Probing *p)
 {
-	struct {
-		struct cn_msg message;
-		uint32_t operation;
-	} __attribute__((packed)) request = {
-		.message = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC }, .len = sizeof(uint32_t) },
-		.operation = PROC_CN_MCAST_LISTEN,
-	};
+	const struct cn_msg request = { .id = { .idx = CN_IDX_PROC, .val = CN_VAL_PROC },
+					.len = sizeof(uint32_t) };
+	const uint32_t operation = PROC_CN_MCAST_LISTEN;
 	struct {
 		struct nlmsghdr header;
-		uint8_t payload[sizeof(request)];
+		uint8_t payload[sizeof(request) + sizeof(operation)];
 	} message = { .header = { .nlmsg_len = sizeof(message), .nlmsg_type = NLMSG_DONE } };
 	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
 	const struct sockaddr_nl group = { .nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC };
 	struct pollfd event = { .fd = fd, .events = POLLIN };
 
 	memcpy(message.payload, &request, sizeof(request));
+	memcpy(message.payload + sizeof(request), &operation, sizeof(operation));
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&group, sizeof(group)) < 0 ||
 	    send(fd, &message, sizeof(message), 0) < 0) {
 		probing_blocked(p, "news of all processes: %s", probing_error(errno));

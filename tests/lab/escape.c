@@ -1,38 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * escape [ID...]: the probes, or those of them, where it is started; one line each: ID OUTCOME MSEC TEXT.
+ * MSEC is since the start of all. Arguments that begin with "-" are skipped.
  */
 #include <sys/prctl.h>
 
 #include "service/inside/probe-child.h"
 
-int main(int argc, char **argv)
+typedef struct Wanted {
+	char **ids;
+	int n, status;
+	uint64_t start;
+} Wanted;
+
+static void show(const Probe *probe, int outcome, const char *text, void *userdata)
 {
 	static const char *const words[] = { "inconclusive", "blocked", "escaped" };
-	Expectations expectations = { .jailed = true, .forbid_namespaces = geteuid() == 0 };
-	const Probe *probe;
-	int from = 1, status = 0;
+	Wanted *wanted = userdata;
+	bool is_wanted = wanted->n == 0;
 
-	/* As the program that runs them does. */
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	for (int i = 0; i < wanted->n; i++)
+		is_wanted = is_wanted || streq(wanted->ids[i], probe->id);
+	if (!is_wanted)
+		return;
+	printf("%s %s %llu %s\n", probe->id, outcome < 0 ? "failed" : words[outcome],
+	       (unsigned long long)((probe_clock_usec() - wanted->start) / USEC_PER_MSEC), text);
+	(void)fflush(stdout);
+	wanted->status |= outcome != PROBE_BLOCKED;
+}
+
+int main(int argc, char **argv)
+{
+	const Expectations expectations = { .jailed = true, .forbid_namespaces = geteuid() == 0 };
+	int from = 1;
+
 	while (from < argc && argv[from][0] == '-')
 		from++;
-	for (size_t i = 0; (probe = probe_at(i)); i++) {
-		_cleanup_free_ char *text = NULL;
-		bool wanted = argc == from;
-		uint64_t start = probe_clock_usec();
-		ProbeChild child;
-		int r;
-
-		for (int j = from; j < argc; j++)
-			wanted = wanted || streq(argv[j], probe->id);
-		if (!wanted)
-			continue;
-		probe_child_start(&child, probe, &expectations);
-		r = probe_child_finish(&child, start + 3 * USEC_PER_SEC, &text);
-		printf("%s %s %llu %s\n", probe->id, r < 0 ? "failed" : words[r],
-		       (unsigned long long)((probe_clock_usec() - start) / USEC_PER_MSEC), text ? text : "");
-		status |= r != PROBE_BLOCKED;
-	}
-	return status;
+	Wanted wanted = { .ids = argv + from, .n = argc - from, .start = probe_clock_usec() };
+	/* As the program that runs them does. */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	probes_each(&expectations, show, &wanted);
+	return wanted.status;
 }
