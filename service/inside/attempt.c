@@ -24,6 +24,8 @@ _noreturn_ static void attempt_child(AttemptFunction function, void *userdata, A
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	/* What it starts is killed with it. */
 	(void)setpgid(0, 0);
+	/* It says nothing to whoever reads the rows, and nobody who got hold of it does. */
+	(void)close(STDOUT_FILENO);
 	answer->text[0] = '\0';
 	answer->result = function(userdata, answer->text, size);
 	answer->given = true;

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -55,6 +56,8 @@ static int leave(void)
 	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 || mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0 ||
 	    chdir("/tmp") < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
 		return -errno;
+	/* A change of capabilities may have set it anew (prctl(2)). */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return 0;
 }
 

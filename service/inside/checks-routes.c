@@ -427,6 +427,10 @@ void check_routes(Battery *b)
 		battery_fail(b, "the network namespace is the machine's");
 		return;
 	}
+	for (size_t i = 0; i < e->n_processes; i++)
+		if (e->processes[i].namespaces[NAMESPACE_NET] == e->namespaces[NAMESPACE_NET])
+			battery_fail(b, "process %u (%s) of the session is in the machine's network",
+				     e->processes[i].pid, e->processes[i].name);
 	if (e->routes_problem)
 		battery_fail(b, "the session reads back: %s", e->routes_problem);
 	net.denied = calloc(e->n_routes + 1, sizeof(bool));

@@ -90,7 +90,8 @@ void check_privileges(Battery *b)
 		if (!process->no_new_privileges)
 			battery_fail(b, "process %u (%s) of the session runs without no_new_privs",
 				     process->pid, process->name);
-		if (process->seccomp != SECCOMP_FILTER || process->seccomp_filters < FILTERS)
+		if (process->seccomp != SECCOMP_FILTER ||
+		    (process->seccomp_filters > 0 && process->seccomp_filters < FILTERS))
 			battery_fail(b, "process %u (%s) of the session runs without the filter",
 				     process->pid, process->name);
 	}

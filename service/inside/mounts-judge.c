@@ -377,6 +377,12 @@ static bool came_along(const Judge *j, const Mount *mount)
 	return false;
 }
 
+/* bwrap leaves a mount that its caller may not enter as it is; nor may the agent. */
+static bool is_out_of_reach(const char *place)
+{
+	return access(place, F_OK) < 0 && errno == EACCES;
+}
+
 static void judge_other(const Judge *j, const Mount *mount)
 {
 	const ExpectedEntry *covering = expectations_covering(j->e, mount->place);
@@ -396,6 +402,9 @@ static void judge_other(const Judge *j, const Mount *mount)
 	}
 	/* Where something of ours covers it, it cannot be reached. */
 	if (!covering || covering->kind != ENTRY_BIND)
+		return;
+	if ((mount->no_suid && mount->no_dev && (mount->read_only || !is_read_only(covering))) ||
+	    is_out_of_reach(mount->place))
 		return;
 	if (is_read_only(covering) && !mount->read_only)
 		battery_fail(j->b, "%s, which lies in %s, may be written", mount->place, covering->path);
