@@ -236,6 +236,9 @@ void app_do(App *app, Effect *effect)
 		app_update_wants(app);
 		app_refill(app, app->current);
 		break;
+	case EFFECT_QUIT:
+		app->ended = true;
+		break;
 	case EFFECT_OWN:
 		app->model->all = false;
 		model_touch(app->model, MODEL_SESSIONS);

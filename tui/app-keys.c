@@ -93,6 +93,23 @@ static void sort(App *app, bool next)
 		(void)table_sort(table, table_sort_column(table), !table_descending(table));
 }
 
+static void quit(App *app)
+{
+	const char *question = NULL;
+	Effect effect = { .kind = EFFECT_QUIT };
+
+	for (size_t i = 0; i < app->n_views && !question; i++) {
+		ViewContext context = app_context(app, i);
+		const View *view = app->views[i].view;
+
+		question = view->unsaved ? view->unsaved(&context) : NULL;
+	}
+	/* Without memory for the question nothing is lost without being asked about. */
+	if (question && !(effect.question = strdup(question)))
+		return;
+	app_do(app, &effect);
+}
+
 void app_command(App *app, Command command)
 {
 	Table *table = app_view(app)->table;
@@ -142,7 +159,7 @@ void app_command(App *app, Command command)
 		go_to_help(app);
 		break;
 	case COMMAND_QUIT:
-		app->ended = true;
+		quit(app);
 		break;
 	case COMMAND_SEARCH:
 	case COMMAND_FILTER:

@@ -188,9 +188,10 @@ static bool all_settled(const Dump *dump, const char **ret_problem)
 		for (size_t i = 0; every && i < dump->model->n_sessions; i++)
 			if (!is_settled(&dump->model->sessions[i]->denied))
 				return false;
-		if (part == MODEL_DETAILS && open && open->details_state != MODEL_HERE &&
-		    open->details_state != MODEL_FAILED)
-			return false;
+		for (size_t i = 0; part == MODEL_DETAILS && i < dump->model->n_sessions; i++)
+			if (dump->model->sessions[i]->details_state != MODEL_HERE &&
+			    dump->model->sessions[i]->details_state != MODEL_FAILED)
+				return false;
 		if (!every) {
 			const ModelTable *table = model_table(dump->model, open, part);
 

@@ -193,11 +193,36 @@ static void on_socket(void *userdata)
 	}
 }
 
+static int open_at(const char *path, sd_bus **ret)
+{
+	_cleanup_free_ char *address = NULL;
+	sd_bus *bus = NULL;
+	int r;
+
+	if (asprintf(&address, "unix:path=%s", path) < 0) {
+		address = NULL;
+		return -ENOMEM;
+	}
+	r = sd_bus_new(&bus);
+	if (r >= 0)
+		r = sd_bus_set_address(bus, address);
+	if (r >= 0)
+		r = sd_bus_set_bus_client(bus, true);
+	if (r >= 0)
+		r = sd_bus_start(bus);
+	if (r < 0) {
+		sd_bus_close_unref(bus);
+		return r;
+	}
+	*ret = bus;
+	return 0;
+}
+
 static int open_bus(Feed *feed, sd_bus **ret, sd_bus_error *reterr)
 {
 	if (feed->model->host)
 		return client_open_remote(feed->model->host, ret, reterr);
-	return client_open(ret, reterr);
+	return feed->options.path ? open_at(feed->options.path, ret) : client_open(ret, reterr);
 }
 
 static void fail_bus(Feed *feed, int error, const sd_bus_error *e)
@@ -209,7 +234,8 @@ static void fail_bus(Feed *feed, int error, const sd_bus_error *e)
 	if (feed->model->host)
 		return;
 	if (!feed->socket)
-		(void)bus_socket_new(feed->options.event, CLIENT_BUS_PATH, on_socket, feed, &feed->socket);
+		(void)bus_socket_new(feed->options.event, feed->options.path ?: CLIENT_BUS_PATH, on_socket,
+				     feed, &feed->socket);
 	else
 		bus_socket_failed(feed->socket);
 }

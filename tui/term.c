@@ -77,8 +77,13 @@ static int find_terminal(char **ret_problem)
 	static const struct {
 		const char *begins, *like;
 	} relatives[] = {
-		{ "screen", "screen" }, { "tmux", "screen" }, { "linux", "linux" },
-		{ "vt", "vt100" },      { "xterm", "xterm" }, { "", "xterm" },
+		{ "screen", "screen-256color" },
+		{ "tmux", "tmux-256color" },
+		{ "linux", "linux" },
+		{ "vt", "vt100" },
+		{ "", "xterm-256color" },
+		{ "", "xterm" },
+		{ "", "vt100" },
 	};
 	const char *name = getenv("TERM");
 	int error = 0;

@@ -149,7 +149,8 @@ static bool is_writable(char *const *cells)
 
 static bool is_hidden(char *const *cells)
 {
-	return streq(cells[EXPOSED_MODE], "private") || streq(cells[EXPOSED_MODE], "masked");
+	return streq(cells[EXPOSED_MODE], "masked") ||
+	       (streq(cells[EXPOSED_MODE], "private") && streq(cells[EXPOSED_KIND], "tmpfs"));
 }
 
 static bool is_allowed(char *const *cells)
@@ -175,7 +176,7 @@ static int say_paths(const ViewContext *context, const ModelSession *session, Wo
 	    list(context, &exposure->table, EXPOSED_PATH, is_hidden, &hidden) < 0)
 		return -ENOMEM;
 	words_path(words, "May change", writable);
-	if (words_set(&text, "the rest of this machine, without %s", hidden) < 0)
+	if (words_set(&text, "everything else of this machine but what lies in %s", hidden) < 0)
 		return -ENOMEM;
 	words_path(words, "May read", text);
 	return 0;
@@ -199,8 +200,8 @@ static int say_reach(const ViewContext *context, const ModelSession *session, Wo
 	if (n < 0 || list(context, &session->ports.table, PORT_NUMBER, is_port, &ports) < 0)
 		return -ENOMEM;
 	if (words_set(&text,
-		      n > 0 ? "the internet, and of internal addresses %s only"
-			    : "the internet, and no internal address",
+		      n > 0 ? "the internet; of internal addresses only %s"
+			    : "the internet; no internal address",
 		      allowed) < 0)
 		return -ENOMEM;
 	words_path(words, "Reaches", text);
