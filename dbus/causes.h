@@ -52,7 +52,9 @@
 #define CAUSE_USERNS_SECCOMP "a seccomp filter (a container's) forbids user namespaces (%s: %s)"
 #define FIX_USERNS_SECCOMP "start the container with one that permits unshare and clone"
 #define CAUSE_USERNS_OTHER "user namespaces are forbidden (%s: %s)"
-#define FIX_USERNS_OTHER "a security module or a chroot is in the way"
+#define FIX_USERNS_OTHER                                                                                \
+	"start outside of any chroot, or permit them in the security module (the kernel's log has the " \
+	"denial)"
 
 /* bwrap, pasta and git; %2$s or the last %s: the package */
 #define CAUSE_PROGRAM_MISSING "%s is missing"
@@ -78,6 +80,7 @@
 /* What a session goes on without */
 #define CAUSE_PROC_MASKED "a private /proc cannot be mounted here (%s)"
 #define FIX_PROC_MASKED "set procfs = auto, or start the container without masks over /proc"
+#define FIX_PROC_OUTER "start the container without masks over /proc"
 #define CAUSE_UPLINK_NONE "the host has no usable IPv4 uplink"
 #define FIX_UPLINK_NONE "the session starts offline and connects by itself when there is one"
 #define CAUSE_RESOLVER_UNREADABLE "/etc/resolv.conf cannot be read (%s)"
@@ -146,7 +149,7 @@
 #define FIX_ENTRY_OTHER "move it away, then install claude-sandbox again (sudo ./quickstart)"
 #define CAUSE_POLICY_MISSING "the bus has no policy for the service: %s is missing"
 #define FIX_POLICY_MISSING "install claude-sandbox again (sudo ./quickstart)"
-#define CAUSE_ACTIVATION_BROKEN "%s starts %s: %s"
+#define CAUSE_ACTIVATION_BROKEN "the bus cannot start what %s names, %s: %s"
 #define FIX_ACTIVATION_BROKEN "install claude-sandbox again (sudo ./quickstart)"
 #define CAUSE_RUN_STALE "%zu of %s belong to no session that lives (%s)"
 #define FIX_RUN_STALE "restart claude-sandboxd, which clears up when it starts"

@@ -158,7 +158,7 @@ char *client_remote_sentence(const char *host, int error, const sd_bus_error *e)
 			     "no system bus answers over ssh at %s; look whether ssh logs in there, and "
 			     "whether " BRIDGE " (package systemd) and the bus are there",
 			     host);
-	else if ((there = client_sentence(error, e)))
+	else if ((there = client_sentence_there(error, e)))
 		(void)refuse(&sentence, 0, "%s: %s", host, there);
 	return sentence;
 }

@@ -24,5 +24,5 @@ char *client_remote_address(const char *host);
  */
 int client_open_remote(const char *host, sd_bus **ret, sd_bus_error *reterr);
 
-/* client_sentence() for a call there. */
+/* client_sentence_there() for a call there. */
 char *client_remote_sentence(const char *host, int error, const sd_bus_error *e);

@@ -6,6 +6,7 @@
 #include "dbus/causes.h"
 #include "dbus/client-read.h"
 #include "dbus/errors.h"
+#include "dbus/installed.h"
 
 #define CLIENT_NO_LIMIT UINT64_MAX /* sd_bus_call(3): 0 would be a default of 25 s */
 #define ERROR_NAME_PREFIX "org.freedesktop.DBus.Error."
@@ -187,7 +188,7 @@ int client_find_session(const ClientSessions *sessions, const char *prefix, cons
 	return 0;
 }
 
-char *client_sentence(int error, const sd_bus_error *e)
+char *client_sentence_there(int error, const sd_bus_error *e)
 {
 	static const char service_fix[] = "run 'sudo ./quickstart', or see the journal of claude-sandboxd";
 	const char *name = e && e->name ? e->name : "", *message = e && e->message ? e->message : "";
@@ -222,4 +223,21 @@ char *client_sentence(int error, const sd_bus_error *e)
 			     service_fix);
 	}
 	return sentence;
+}
+
+/* Nobody answers whom the bus does not know or does not let through. */
+static bool is_kept_off(const char *name)
+{
+	return streq(name, SD_BUS_ERROR_SERVICE_UNKNOWN) || streq(name, SD_BUS_ERROR_NAME_HAS_NO_OWNER) ||
+	       streq(name, SD_BUS_ERROR_ACCESS_DENIED) || starts_with(name, ERROR_NAME_PREFIX "Spawn.");
+}
+
+char *client_sentence(int error, const sd_bus_error *e)
+{
+	char *sentence = NULL;
+
+	if (e && e->name && is_kept_off(e->name) &&
+	    (installed_check_policy(&sentence) < 0 || installed_check_activation(&sentence) < 0) && sentence)
+		return sentence;
+	return client_sentence_there(error, e);
 }

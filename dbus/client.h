@@ -93,4 +93,7 @@ int client_find_session(const ClientSessions *sessions, const char *prefix, cons
  * unset). Return: a sentence to be freed, or NULL without memory. It may hold bytes of a stranger: escape it
  * before it meets a terminal.
  */
+char *client_sentence_there(int error, const sd_bus_error *e);
+/* The same for the bus of this machine: if a file is missing by which the service is known there, that is the
+ * cause. */
 char *client_sentence(int error, const sd_bus_error *e);

@@ -40,7 +40,7 @@ static bool is_without_devices(void)
 	return statvfs(TUN_PATH, &fs) == 0 && (fs.f_flag & ST_NODEV);
 }
 
-int tun_explain(int error, char **ret_problem)
+static int tun_explain(int error, char **ret_problem)
 {
 	struct stat st;
 
@@ -83,6 +83,18 @@ static int explain_attach(const char *name, int error, char **ret_problem)
 	default:
 		return refuse(ret_problem, error, "cannot make the device %s: %s", name, strerror(-error));
 	}
+}
+
+int tun_look(char **ret_problem)
+{
+	_cleanup_close_ int fd = open(TUN_PATH, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	unsigned features = 0;
+
+	if (fd < 0)
+		return tun_explain(-errno, ret_problem);
+	if (ioctl(fd, TUNGETFEATURES, &features) < 0)
+		return refuse(ret_problem, -ENODEV, BECAUSE(TUN_OTHER));
+	return 0;
 }
 
 int tun_make(const char *name, int kind, int *ret_fd, char **ret_problem)

@@ -14,7 +14,7 @@
 int tap_open(int *ret_fd, char **ret_problem);
 /* A new device of this name, without extra headers; kind: IFF_TAP or IFF_TUN. Return: as above. */
 int tun_make(const char *name, int kind, int *ret_fd, char **ret_problem);
-/* Why open(2) of /dev/net/tun failed with that negative errno. Return: as tap_open(), with *ret_problem. */
-int tun_explain(int error, char **ret_problem);
+/* Could a device be made, as far as can be seen without making one? Return: as above. */
+int tun_look(char **ret_problem);
 
 int tap_step_filter(Denial *denial, char **ret_problem);

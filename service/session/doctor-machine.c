@@ -156,13 +156,10 @@ void doctor_look_at_machine(Doctor *doctor)
 
 void doctor_look_at_device(Doctor *doctor)
 {
-	_cleanup_close_ int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	_cleanup_free_ char *problem = NULL;
 
-	if (fd >= 0) {
+	if (tun_look(&problem) == 0)
 		doctor_say(doctor, DOCTOR_TUN, ROW_PASS, NULL, "it can be opened");
-		return;
-	}
-	(void)tun_explain(-errno, &problem);
-	doctor_say_sentence(doctor, DOCTOR_TUN, ROW_FAIL, problem ?: "out of memory");
+	else
+		doctor_say_sentence(doctor, DOCTOR_TUN, ROW_FAIL, problem ?: "out of memory");
 }

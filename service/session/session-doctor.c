@@ -92,10 +92,13 @@ void session_doctor_proc(const Session *session, int error, const char *problem)
 		doctor_passed(session->doctor, DOCTOR_CHAIN_PROC, "it can be mounted");
 		return;
 	}
+	if (config_procfs(&session->request.config) != PROCFS_PRIVATE) {
+		doctor_say(session->doctor, DOCTOR_CHAIN_PROC, ROW_NOTE, FIX_PROC_OUTER, CAUSE_PROC_MASKED,
+			   problem ?: strerror(-error));
+		return;
+	}
 	(void)refuse(&sentence, error, BECAUSE(PROC_MASKED), problem ?: strerror(-error));
-	doctor_say_sentence(session->doctor, DOCTOR_CHAIN_PROC,
-			    config_procfs(&session->request.config) == PROCFS_PRIVATE ? ROW_FAIL : ROW_NOTE,
-			    sentence ?: "out of memory");
+	doctor_say_sentence(session->doctor, DOCTOR_CHAIN_PROC, ROW_FAIL, sentence ?: "out of memory");
 }
 
 void session_doctor_git(const Session *session)

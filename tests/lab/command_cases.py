@@ -156,7 +156,7 @@ def nobody_answers(lab):
     lab.undo.append(lambda: reload(lab))
     reload(lab)
     for words in verbs:
-        lab.run([SANDBOX, *words], ALICE).refused(125, "cannot be started", "quickstart")
+        lab.run([SANDBOX, *words], ALICE).refused(125, "org.claudesandbox1.service is missing", "quickstart")
     lab.hide("/run/dbus/system_bus_socket")
     for words in verbs:
         lab.run([SANDBOX, *words], ALICE).refused(125, "no system bus answers", "start it")

@@ -232,7 +232,7 @@ static void sentences_name_cause_and_fix(void **state)
 
 	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
 		sd_bus_error error = SD_BUS_ERROR_MAKE_CONST(cases[i].name, cases[i].message);
-		_cleanup_free_ char *sentence = client_sentence(cases[i].error, &error);
+		_cleanup_free_ char *sentence = client_sentence_there(cases[i].error, &error);
 
 		assert_non_null(sentence);
 		if (!strstr(sentence, cases[i].expected))
