@@ -113,6 +113,18 @@ static void inside_anchor(Inside *inside, ChannelMessage *m)
 	close_fdp(&inside->fds[HOLDER_PLACE_ANCHORS]);
 }
 
+/*
+ * A mount namespace that is told of none which the host makes from now on: bwrap's is a copy of it, and what
+ * came in while the agent runs would be as the host has it, writable, and in no plan. What the host unmounts
+ * stays, for the same reason.
+ */
+static int inside_part_mounts(char **ret_problem)
+{
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return refuse(ret_problem, -errno, "no mount namespace can be made: %s", strerror(errno));
+	return 0;
+}
+
 static void inside_execute(Inside *inside, ChannelMessage *m)
 {
 	char *const environment[] = { NULL };
@@ -120,6 +132,8 @@ static void inside_execute(Inside *inside, ChannelMessage *m)
 	_cleanup_free_ char *problem = NULL;
 	int r = inside->options->uid == 0 ? device_modes_keep(&problem) : 0;
 
+	if (r == 0)
+		r = inside_part_mounts(&problem);
 	if (r < 0) {
 		channel_fail(m, r, problem);
 		return;

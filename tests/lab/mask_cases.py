@@ -4,6 +4,7 @@
 import errno
 import os
 import shutil
+import subprocess
 
 import machine
 from bus_cases import Held
@@ -189,3 +190,27 @@ def what_is_replaced_before_it_is_masked_ends_the_session(lab):
     lab.restore()
     shutil.rmtree(f"{share}/fish.old")
     lab.shell("true").ok()
+
+
+@test(60, needs="bus")
+def what_the_host_mounts_later_stays_outside(lab):
+    """A disk that comes while an agent runs would be as the host has it: writable. What is there stays read-only."""
+    script = "echo ready; read x; touch /srv/late/written 2>&1; touch /srv/early/written 2>&1; ls /srv/early /srv/late; exit 3"
+    own(ROOT, "/srv/late", "/srv/early")
+    subprocess.run(["/bin/mount", "--make-rshared", "/"], check=True)
+    lab.undo.append(lambda: subprocess.run(["/bin/mount", "--make-rprivate", "/"], check=True))
+    subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", "mode=1777", "early", "/srv/early"], check=True)
+    lab.undo.append(lambda: subprocess.run(["/bin/umount", "/srv/early"], check=True))
+    machine.write("/srv/early/file", "early")
+    for user in (ALICE, ROOT):
+        with Held(lab, user, script) as held:
+            subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", "mode=1777", "late", "/srv/late"], check=True)
+            try:
+                machine.write("/srv/late/file", "late")
+                said, _ = held.process.communicate(b"\n", timeout=10)
+                equal(os.listdir("/srv/late"), ["file"], f"{user}: on the host")
+            finally:
+                subprocess.run(["/bin/umount", "/srv/late"], check=True)
+        lines = said.decode().splitlines()
+        equal(lines[2:], ["/srv/early:", "file", "", "/srv/late:"], f"{user}: {said!r}")
+        holds(all("Read-only file system" in line for line in lines[:2]) or "Permission denied" in lines[0], f"{user}: {said!r}")
