@@ -28,7 +28,7 @@ typedef enum EffectKind {
 	EFFECT_GO,      /* to the view `view`, with session opened where it is not NULL */
 	EFFECT_COMPARE, /* look at session beside the open one; NULL: no more */
 	EFFECT_OWN,     /* only one's own sessions again */
-	EFFECT_QUIT, /* end the program */
+	EFFECT_QUIT,    /* end the program */
 	EFFECT_PROMPT,  /* a line to be typed */
 	EFFECT_CHOOSE,  /* one of several effects */
 	EFFECT_CALL,    /* of the service */
