@@ -91,6 +91,8 @@
 #define FIX_RESOLVER_NO_IPV4 "add one"
 #define CAUSE_RESOLVER_SILENT "the name server %s of /etc/resolv.conf does not answer (%s)"
 #define FIX_RESOLVER_SILENT "see whether it runs, or name another one there"
+#define FIX_ANSWERS_NONE \
+	"put the host's name server right (dns.resolver), or see what holds packets to it back"
 #define CAUSE_FORWARDER_NONE                                                                               \
 	"no names will resolve inside: 192.0.2.53, 198.51.100.53 and 203.0.113.53 all lie in networks of " \
 	"the host or in an allow-ip"
@@ -105,6 +107,8 @@
 #define FIX_ENTRY_BEHIND                                                                              \
 	"put /usr/local/bin first in PATH, as the last line of ~/.profile or your shell's own file: " \
 	"PATH=/usr/local/bin:$PATH"
+#define CAUSE_ENTRY_OFF_PATH "/usr/local/bin is not on PATH: an agent's name starts nothing"
+#define FIX_ENTRY_OFF_PATH FIX_ENTRY_BEHIND
 #define CAUSE_ENTRY_PLANTED                                                                                \
 	"%s is there, and would run instead of the sandbox: agents may write its directory, which stands " \
 	"before /usr/local/bin on PATH"
@@ -170,6 +174,8 @@
 #define FIX_SERVICE_UNSTARTED "run 'sudo ./quickstart', or see the journal of claude-sandboxd"
 #define CAUSE_SERVICE_GONE "the service went away before it answered"
 #define FIX_SERVICE_GONE "try again, run 'sudo ./quickstart', or see the journal of claude-sandboxd"
+#define CAUSE_NAME_OTHER "the name %s belongs to process %u (%s) of uid %u"
+#define FIX_NAME_OTHER "end that process; the next call starts the service"
 #define CAUSE_SERVICE_OTHER "the running service does not speak as this command does (%s)"
 #define FIX_SERVICE_OTHER "restart claude-sandboxd"
 

@@ -26,6 +26,23 @@ static const SandboxVerb verbs[] = {
 		.run = verb_shell,
 	},
 	{
+		.name = "doctor",
+		.synopsis = "[--json] [AGENT]",
+		.summary = "say what keeps agents from being started here, and what helps",
+		.details =
+			"Looks at PATH, the installation, the bus, polkit and the configuration, then "
+			"starts a\n"
+			"jail step by step as an agent's would be started, with another program in the "
+			"agent's\n"
+			"place. What is wrong is told with what helps, in the words with which a launch is\n"
+			"refused. AGENT (claude, codex, pi, shell) is one that has to be there; without it "
+			"any.\n"
+			"Exit status 1: something is wrong.\n",
+		.takes_argument = true,
+		.has_json = true,
+		.run = verb_doctor,
+	},
+	{
 		.name = "verify",
 		.synopsis = "[--json] [--probes] [AGENT|ID]",
 		.summary = "check that a jail holds what it promises",

@@ -11,6 +11,7 @@ int verb_exposure(const SandboxCall *call, const SandboxContext *context);
 int verb_routes(const SandboxCall *call, const SandboxContext *context);
 int verb_ports(const SandboxCall *call, const SandboxContext *context);
 int verb_denied(const SandboxCall *call, const SandboxContext *context);
+int verb_doctor(const SandboxCall *call, const SandboxContext *context);
 int verb_verify(const SandboxCall *call, const SandboxContext *context);
 int verb_why(const SandboxCall *call, const SandboxContext *context);
 int verb_stop(const SandboxCall *call, const SandboxContext *context);

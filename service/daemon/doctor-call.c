@@ -270,6 +270,11 @@ static void doctor_ended(Launch *launch)
 	else if (session->why || session->exit_status == EXIT_STATUS_UNKNOWN ||
 		 WIFSIGNALED(session->exit_status))
 		doctor_refused(launch, CS_ERROR_SESSION_DIED, session->why);
+	else if (WEXITSTATUS(session->exit_status) > 1)
+		doctor_refused(
+			launch, CS_ERROR_SESSION_DIED,
+			"what measures in the jail could not do its work; install claude-sandbox again "
+			"(sudo ./quickstart)");
 	else
 		doctor_reply(launch);
 }

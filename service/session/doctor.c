@@ -82,6 +82,14 @@ void doctor_say(Doctor *doctor, const char *id, RowStatus status, const char *fi
 	va_end(arguments);
 }
 
+void doctor_take(Doctor *doctor, const Row *row)
+{
+	bool bare = row->status == ROW_FAIL && !*row->fix;
+
+	say(doctor, row->id, row->status, row->detail,
+	    bare && streq(row->id, DOCTOR_ANSWERS) ? FIX_ANSWERS_NONE : row->fix);
+}
+
 void doctor_say_sentence(Doctor *doctor, const char *id, RowStatus status, const char *sentence)
 {
 	_cleanup_free_ char *cause = NULL, *fix = NULL;

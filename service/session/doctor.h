@@ -28,6 +28,8 @@ _printf_(5, 6) void doctor_say(Doctor *doctor, const char *id, RowStatus status,
 			       const char *format, ...);
 /* One row from a sentence "cause; fix". */
 void doctor_say_sentence(Doctor *doctor, const char *id, RowStatus status, const char *sentence);
+/* A row that the program in the jail found. */
+void doctor_take(Doctor *doctor, const Row *row);
 bool doctor_has_said(const Doctor *doctor, const char *id);
 
 /* Make an empty directory, which goes with the doctor. Return: its path, borrowed, or NULL. */

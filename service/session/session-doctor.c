@@ -117,26 +117,20 @@ void session_doctor_git(const Session *session)
 		doctor_say_sentence(doctor, DOCTOR_GIT_IDENTITY, ROW_WARN, BECAUSE(GIT_IDENTITY_NONE));
 }
 
-/* In the agent's place a program that does nothing. */
-static void replace_agent(Plan *plan)
+void session_doctor_plan(const Session *session)
 {
-	char *program = strdup("/bin/true");
-
-	if (!program)
-		return;
-	free(plan->program);
-	plan->program = program;
-}
-
-void session_doctor_plan(Session *session)
-{
-	Plan *plan = &session->plan;
+	const Plan *plan = &session->plan;
 	_cleanup_free_ char *said = NULL;
 	size_t n = 0;
 
 	if (!session->doctor)
 		return;
-	replace_agent(plan);
+	if (plan->guarded)
+		doctor_passed(session->doctor, DOCTOR_ENTRY_PLANTED,
+			      "directories ahead of /usr/local/bin that agents may write are guarded");
+	else
+		doctor_passed(session->doctor, DOCTOR_ENTRY_PLANTED,
+			      "agents write in no directory ahead of /usr/local/bin");
 	for (size_t i = 0; plan->warnings && plan->warnings[i]; i++, n++) {
 		char *longer;
 

@@ -78,6 +78,9 @@ static void session_make_plan(Session *session)
 	r = preparation_plan(&session->preparation, &network, &session->keys, &session->plan, &error,
 			     &problem);
 	if (r < 0) {
+		if (streq(error, CS_ERROR_UNSAFE_ENTRY_POINT))
+			doctor_say_sentence(session->doctor, DOCTOR_ENTRY_PLANTED, ROW_FAIL,
+					    problem ?: strerror(-r));
 		fail_with_fix(session, error, &problem, r);
 		return;
 	}

@@ -186,7 +186,7 @@ void session_doctor_network(const Session *session);
 void session_doctor_holder(const Session *session, const char *problem);
 void session_doctor_proc(const Session *session, int error, const char *problem);
 void session_doctor_git(const Session *session);
-void session_doctor_plan(Session *session);
+void session_doctor_plan(const Session *session);
 /* Tell launch what of the state was not kept. */
 void session_say_state(const Session *session);
 /* The agent may start, as far as its state goes. */

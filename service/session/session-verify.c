@@ -19,7 +19,7 @@ enum { KEY_EXPECTATIONS, KEY_ROWS, KEY_TERMINAL };
 
 static bool is_checked(const Session *session)
 {
-	return session->request.purpose == PURPOSE_VERIFY;
+	return session->request.purpose != PURPOSE_AGENT;
 }
 
 /* Nobody looks at the terminal; what is written to it must not wait. */
@@ -53,7 +53,10 @@ static void on_row(void *userdata, const Row *row)
 {
 	const Session *session = userdata;
 
-	link_server_row(session->link, 0, row);
+	if (session->doctor)
+		doctor_take(session->doctor, row);
+	else
+		link_server_row(session->link, 0, row);
 }
 
 static void on_spoilt(void *userdata, const char *why)

@@ -22,7 +22,7 @@ _claude_sandbox_files()
 _claude_sandbox()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} verb='' action='' option='' away='' i
-	local verbs='shell verify sessions show exposure routes ports denied why stop allow-ip policy install gh-auth glab-auth log version help'
+	local verbs='shell doctor verify sessions show exposure routes ports denied why stop allow-ip policy install gh-auth glab-auth log version help'
 	local common='--json --host --help'
 
 	COMPREPLY=()
@@ -91,6 +91,8 @@ _claude_sandbox()
 			_claude_sandbox_words "$(_claude_sandbox_column allow-ip list)"
 		fi
 		;;
+	doctor:-*) _claude_sandbox_words "$common" ;;
+	doctor:*) _claude_sandbox_words 'claude codex pi shell' ;;
 	verify:*)
 		_claude_sandbox_words "claude codex pi shell ${away:-$(_claude_sandbox_column sessions)}"
 		;;

@@ -10,7 +10,7 @@ function __claude_sandbox_ids
     claude-sandbox sessions 2>/dev/null | awk 'NR > 1 { print $1 "\t" $2 }'
 end
 
-set -l verbs shell verify sessions show exposure routes ports denied why stop allow-ip policy install gh-auth glab-auth log version help
+set -l verbs shell doctor verify sessions show exposure routes ports denied why stop allow-ip policy install gh-auth glab-auth log version help
 
 complete -c claude-sandbox -f
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -l json -d 'Write JSON instead of lines'
@@ -18,6 +18,8 @@ complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -s h -l he
 complete -c claude-sandbox -n 'not __fish_seen_subcommand_from shell install gh-auth glab-auth' -s H -l host -x -a '(__fish_complete_user_at_hosts)' -d 'Ask another machine'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -l version -d 'Show the version of this command'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a shell -d 'Look around in a jail'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a doctor -d 'Say what keeps agents from being started'
+complete -c claude-sandbox -n '__fish_seen_subcommand_from doctor' -a 'claude codex pi shell'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -a verify -d 'Check that a jail holds'
 complete -c claude-sandbox -n '__fish_seen_subcommand_from verify' -l probes -d 'Try the known ways out as well'
 complete -c claude-sandbox -n '__fish_seen_subcommand_from verify' -a 'claude codex pi shell (__claude_sandbox_ids)'

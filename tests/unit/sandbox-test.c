@@ -48,11 +48,11 @@ static void options_stand_anywhere(void **state)
 	assert_null(call.verb);
 }
 
-#define VERBS(sentence)                                                                                      \
-	sentence                                                                                             \
-		"the verbs are: shell, verify, sessions, show, exposure, routes, ports, denied, why, stop, " \
-		"allow-ip, "                                                                                 \
-		"policy, install, gh-auth, glab-auth, log, version, help"
+#define VERBS(sentence)                                                                                    \
+	sentence "the verbs are: shell, doctor, verify, sessions, show, exposure, routes, ports, denied, " \
+		 "why, stop, "                                                                             \
+		 "allow-ip, "                                                                              \
+		 "policy, install, gh-auth, glab-auth, log, version, help"
 
 static void mistakes_are_usage(void **state)
 {
