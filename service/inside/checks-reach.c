@@ -415,7 +415,8 @@ static void judge_reach(Reach *reach)
 		connect_one(reach, reach->destinations[i], &tricks[0]);
 		connect_one(reach, reach->destinations[i], &tricks[1]);
 	}
-	for (size_t i = 0; i < ELEMENTSOF(tricks); i++)
+	/* Each plain one is a row of what the session was denied: beside an agent, streams have to do. */
+	for (size_t i = reach->e->joined; i < ELEMENTSOF(tricks); i++)
 		send_all(reach, &tricks[i]);
 	connections_wait(reach);
 	judge_connections(reach);

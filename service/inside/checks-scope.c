@@ -135,7 +135,11 @@ static void judge_own_file(Battery *b, const Expectations *e, const ExpectedFile
 	if (outside->uid != 0)
 		battery_fail(b, "%s belongs to uid %u and has to be root's", file->path,
 			     (unsigned)outside->uid);
-	if (outside->mode & (S_IWGRP | S_IWOTH))
+	/* Debian has given directories of /usr/local to a group for long. */
+	if (S_ISDIR(outside->mode) && (outside->mode & (S_IWGRP | S_IWOTH)) == S_IWGRP)
+		battery_note(b, "%s may be written by a group outside (mode %04o)", file->path,
+			     (unsigned)outside->mode & 07777);
+	else if (outside->mode & (S_IWGRP | S_IWOTH))
 		battery_fail(b, "%s may be written by others than root (mode %04o)", file->path,
 			     (unsigned)outside->mode & 07777);
 	if (!inside.known) {
