@@ -175,6 +175,28 @@ static void the_table_has_every_number(void **state)
 	}
 }
 
+/* The documents name each row with its title. */
+static void the_documents_name_every_row(void **state)
+{
+	static const char *const documents[] = { CS_DOCS "/security.md",
+						 CS_DOCS "/man/claude-sandbox-verify.8.scd" };
+	static const char *const forms[] = { "\n| %s | %s |", "\n*%s* %s" };
+
+	for (size_t d = 0; d < ELEMENTSOF(documents); d++) {
+		_cleanup_free_ char *text = measure_text(documents[d], 1 << 20, NULL);
+
+		assert_non_null(text);
+		for (size_t i = 0; i < checks_count; i++) {
+			_cleanup_free_ char *wanted = NULL;
+
+			assert_true(asprintf(&wanted, forms[d], checks_table[i].id, checks_table[i].title) >
+				    0);
+			if (!strstr(text, wanted))
+				fail_msg("%s lacks: %s", documents[d], wanted + 1);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,6 +206,7 @@ int main(void)
 		cmocka_unit_test(each_check_has_one_row),
 		cmocka_unit_test(rows_that_nobody_takes_end_it),
 		cmocka_unit_test(the_table_has_every_number),
+		cmocka_unit_test(the_documents_name_every_row),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
