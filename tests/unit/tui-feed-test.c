@@ -27,6 +27,7 @@ typedef struct World {
 	bool has_b; /* a second session runs */
 	bool answered;
 	char *error;
+	char *listener; /* the feed's own name on the bus */
 } World;
 
 static void bus_starts(World *world)
@@ -131,6 +132,8 @@ static int append_answer(World *world, sd_bus_message *call, sd_bus_message *rep
 
 	if (streq(member, CS_MEMBER_SUBSCRIBE)) {
 		world->subscribed++;
+		free(world->listener);
+		world->listener = copy(sd_bus_message_get_sender(call));
 		return 0;
 	}
 	if (streq(member, CS_MEMBER_LIST_SESSIONS)) {
@@ -212,9 +215,12 @@ static void service_starts(World *world)
 	assert_true(sd_bus_request_name_async(world->service, NULL, CS_BUS_NAME, 0, NULL, NULL) >= 0);
 }
 
-/* To everybody who listens: of this test, the feed alone. */
-static void say(sd_bus *bus, const char *path, const char *interface, const char *member, const char *types,
-		...)
+/*
+ * To the feed alone: what is sent to everybody and is not from the service, the bus keeps from it by its
+ * match rules; what is sent to it by name, nobody does.
+ */
+static void say(World *world, sd_bus *bus, const char *path, const char *interface, const char *member,
+		const char *types, ...)
 {
 	_cleanup_message_ sd_bus_message *m = NULL;
 	va_list arguments;
@@ -223,13 +229,13 @@ static void say(sd_bus *bus, const char *path, const char *interface, const char
 	va_start(arguments, types);
 	assert_true(sd_bus_message_appendv(m, types, arguments) >= 0);
 	va_end(arguments);
-	assert_true(sd_bus_send(bus, m, NULL) >= 0);
+	assert_true(sd_bus_send_to(bus, m, world->listener, NULL) >= 0);
 }
 
-static void say_denied(sd_bus *bus, const char *address)
+static void say_denied(World *world, sd_bus *bus, const char *address)
 {
-	say(bus, CS_SESSION_ROOT "/" ID_A, CS_SESSION_INTERFACE, CS_SIGNAL_DENIED, "(tssqsst)", UINT64_C(9),
-	    "tcp", address, 80, "curl (3)", "private", UINT64_C(1));
+	say(world, bus, CS_SESSION_ROOT "/" ID_A, CS_SESSION_INTERFACE, CS_SIGNAL_DENIED, "(tssqsst)",
+	    UINT64_C(9), "tcp", address, 80, "curl (3)", "private", UINT64_C(1));
 }
 
 /* ---- the tests ---- */
@@ -296,6 +302,7 @@ static int tear_down(void **state)
 	free(world->socket);
 	free(world->config);
 	free(world->error);
+	free(world->listener);
 	free(world);
 	return 0;
 }
@@ -363,20 +370,20 @@ static void signals_change_the_model(void **state)
 	everything_is_up(world);
 	a = model_session(world->model, ID_A);
 	assert_int_equal(a->denied_count, 3);
-	say_denied(world->service, "10.0.0.1");
+	say_denied(world, world->service, "10.0.0.1");
 	UNTIL(world, a->denied.table.n_rows == 1);
-	say(world->service, CS_SESSION_ROOT "/" ID_A, "org.freedesktop.DBus.Properties", "PropertiesChanged",
-	    "sa{sv}as", CS_SESSION_INTERFACE, 1, "Denied", "t", UINT64_C(40), 0);
+	say(world, world->service, CS_SESSION_ROOT "/" ID_A, "org.freedesktop.DBus.Properties",
+	    "PropertiesChanged", "sa{sv}as", CS_SESSION_INTERFACE, 1, "Denied", "t", UINT64_C(40), 0);
 	UNTIL(world, a->denied_count == 40);
-	say(world->service, CS_SESSION_ROOT "/" ID_A, CS_SESSION_INTERFACE, CS_SIGNAL_STATE_CHANGED, "si",
-	    "offline", -1);
+	say(world, world->service, CS_SESSION_ROOT "/" ID_A, CS_SESSION_INTERFACE, CS_SIGNAL_STATE_CHANGED,
+	    "si", "offline", -1);
 	UNTIL(world, streq(a->session.state, "offline"));
 	world->has_b = true;
-	say(world->service, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_SESSION_ADDED, "so", ID_B,
+	say(world, world->service, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_SESSION_ADDED, "so", ID_B,
 	    CS_SESSION_ROOT "/" ID_B);
 	UNTIL(world, model_session(world->model, ID_B));
-	say(world->service, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_SESSION_REMOVED, "so", ID_B,
-	    CS_SESSION_ROOT "/" ID_B);
+	say(world, world->service, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_SESSION_REMOVED, "so",
+	    ID_B, CS_SESSION_ROOT "/" ID_B);
 	UNTIL(world, !model_session(world->model, ID_B));
 }
 
@@ -391,10 +398,10 @@ static void what_is_wanted_is_asked(void **state)
 	feed_want(world->feed, MODEL_SESSIONS | MODEL_ROUTES);
 	UNTIL(world, model_session(world->model, ID_A)->routes.state == MODEL_HERE);
 	assert_int_equal(world->routes, 1);
-	say(world->service, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_ALLOW_IP_CHANGED, "");
+	say(world, world->service, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_ALLOW_IP_CHANGED, "");
 	UNTIL(world, world->routes == 2);
 	feed_want(world->feed, MODEL_SESSIONS);
-	say(world->service, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_ALLOW_IP_CHANGED, "");
+	say(world, world->service, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_ALLOW_IP_CHANGED, "");
 	/* What is not supported fails, and is not asked for for ever. */
 	feed_want(world->feed, MODEL_SESSIONS | MODEL_POLICY);
 	UNTIL(world, world->model->policy.state == MODEL_FAILED);
@@ -411,16 +418,16 @@ static void strangers_are_not_believed(void **state)
 	everything_is_up(world);
 	world->stranger = join(world);
 	UNTIL(world, sd_bus_get_unique_name(world->stranger, &name) >= 0);
-	say_denied(world->stranger, "10.6.6.6");
-	say(world->stranger, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_SESSION_REMOVED, "so", ID_A,
-	    CS_SESSION_ROOT "/" ID_A);
-	say(world->stranger, CS_SESSION_ROOT "/" ID_A, CS_SESSION_INTERFACE, CS_SIGNAL_STATE_CHANGED, "si",
-	    "ended", 0);
-	say(world->stranger, "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameOwnerChanged", "sss",
-	    CS_BUS_NAME, "", "");
+	say_denied(world, world->stranger, "10.6.6.6");
+	say(world, world->stranger, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_SESSION_REMOVED, "so",
+	    ID_A, CS_SESSION_ROOT "/" ID_A);
+	say(world, world->stranger, CS_SESSION_ROOT "/" ID_A, CS_SESSION_INTERFACE, CS_SIGNAL_STATE_CHANGED,
+	    "si", "ended", 0);
+	say(world, world->stranger, "/org/freedesktop/DBus", "org.freedesktop.DBus", "NameOwnerChanged",
+	    "sss", CS_BUS_NAME, "", "");
 	assert_true(sd_bus_flush(world->stranger) >= 0);
 	/* What the service says comes behind it. */
-	say_denied(world->service, "10.0.0.1");
+	say_denied(world, world->service, "10.0.0.1");
 	UNTIL(world, model_session(world->model, ID_A)->denied.table.n_rows > 0);
 	assert_int_equal(model_session(world->model, ID_A)->denied.table.n_rows, 1);
 	assert_string_equal(model_session(world->model, ID_A)->denied.table.cells[DENIED_ADDRESS],
