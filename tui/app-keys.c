@@ -177,8 +177,7 @@ void app_command(App *app, Command command)
 		app->screen.details_shown = !app->screen.details_shown;
 		break;
 	case COMMAND_REFRESH:
-		app_tell(app, STYLE_PLAIN, NULL);
-		feed_refresh(app->feed);
+		app_refresh(app);
 		break;
 	case COMMAND_REDRAW:
 		term_forget(app->term);

@@ -51,6 +51,7 @@ typedef struct App {
 	uint64_t drawn_usec, click_usec;
 	size_t click_row;
 	bool dirty, urgent, ended, mouse_wanted;
+	bool connecting; /* ssh may be asking something on the terminal */
 	int result;
 } App;
 
@@ -70,6 +71,10 @@ void app_draw(App *app);
 void app_follow_selection(App *app);
 void app_update_wants(App *app);
 
+/* Ask for everything again; connect to the other machine again. */
+void app_refresh(App *app);
+/* Is the terminal somebody else's now? */
+bool app_is_away(const App *app);
 /* Stop until the shell continues us. */
 void app_suspend(App *app);
 /* The terminal is for somebody else, and back. */

@@ -216,7 +216,11 @@ static void draw_in_time(App *app)
 {
 	uint64_t now = app_now(CLOCK_MONOTONIC), due = app->drawn_usec + FRAME_USEC;
 
-	if (!app->dirty || app->call.agent.pid > 0)
+	if (app->connecting && !feed_is_connecting(app->feed)) {
+		app->connecting = false;
+		app_return_to_screen(app);
+	}
+	if (!app->dirty || app_is_away(app))
 		return;
 	if (app->urgent || now >= due) {
 		if (app->frame)
@@ -272,6 +276,21 @@ void app_return_to_screen(App *app)
 	app->dirty = app->urgent = true;
 }
 
+bool app_is_away(const App *app)
+{
+	return app->connecting || app->call.agent.pid > 0;
+}
+
+void app_refresh(App *app)
+{
+	app_tell(app, STYLE_PLAIN, NULL);
+	if (app->model->host && app->model->link == LINK_NO_BUS) {
+		app->connecting = true;
+		app_leave_screen(app);
+	}
+	feed_refresh(app->feed);
+}
+
 static void stop_here(void)
 {
 	sigset_t stop;
@@ -286,7 +305,7 @@ static void stop_here(void)
 
 void app_suspend(App *app)
 {
-	bool on_screen = app->term && app->call.agent.pid <= 0;
+	bool on_screen = app->term && !app_is_away(app);
 
 	if (on_screen)
 		app_leave_screen(app);
@@ -308,13 +327,13 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 		break;
 	case SIGCONT:
 		/* After a stop that nobody could see coming, the modes are the shell's. */
-		if (app->term && app->call.agent.pid <= 0)
+		if (app->term && !app_is_away(app))
 			app_return_to_screen(app);
 		break;
 	case SIGINT:
 	case SIGQUIT:
-		/* Whoever asks for a password takes it, and the call fails. */
-		if (app->call.agent.pid > 0)
+		/* Whoever asks for a password takes it, and what it was for fails. */
+		if (app->term && app_is_away(app))
 			break;
 		_fallthrough_;
 	default:
@@ -387,14 +406,17 @@ static void app_done(App *app)
 	sd_event_unref(app->event);
 }
 
-/* ssh may ask something on the terminal: the screen is taken when it has logged in, or has not. */
-static int wait_for_host(App *app)
+/* ssh may ask something on the terminal: the screen is taken when it has logged in. */
+static int wait_for_host(App *app, char **ret_problem)
 {
 	int r = 0;
 
-	while (r >= 0 && app->options.host && !app->ended && feed_is_connecting(app->feed))
+	while (r >= 0 && !app->ended && feed_is_connecting(app->feed))
 		r = sd_event_run(app->event, UINT64_MAX);
-	return r < 0 ? r : 0;
+	if (r < 0 || app->ended || app->model->link != LINK_NO_BUS)
+		return r < 0 ? r : 0;
+	return refuse(ret_problem, -EHOSTUNREACH, "%s",
+		      app->model->problem ?: "the other machine does not answer");
 }
 
 static int prepare(App *app, char **ret_problem)
@@ -418,8 +440,8 @@ static int prepare(App *app, char **ret_problem)
 	feed.event = app->event;
 	feed.model = app->model;
 	r = feed_new(&feed, &app->feed);
-	if (r >= 0)
-		r = wait_for_host(app);
+	if (r >= 0 && app->options.host)
+		r = wait_for_host(app, ret_problem);
 	if (r >= 0 && !app->ended)
 		r = term_new(app->options.colour, &app->term, ret_problem);
 	if (r >= 0 && app->term)

@@ -26,6 +26,7 @@ struct Feed {
 	Question *check;
 	unsigned wants, n_asked;
 	bool subscribing, listing, stale_list;
+	bool shown;    /* the service has answered once */
 	char *runs[2]; /* the word by which rows of Doctor and Verify are known; NULL: none is going */
 	uint64_t n_runs;
 };

@@ -143,6 +143,9 @@ static void take_subscription(Question *question, sd_bus_message *reply)
 	Feed *feed = question->feed;
 
 	feed->subscribing = false;
+	/* What is told next says more. */
+	if (error && sd_bus_is_open(feed->bus) <= 0)
+		return;
 	if (error) {
 		_cleanup_free_ char *sentence = feed_sentence(feed, -sd_bus_message_get_errno(reply), error);
 
@@ -152,6 +155,7 @@ static void take_subscription(Question *question, sd_bus_message *reply)
 		return;
 	}
 	feed_set_owner(feed, sd_bus_message_get_sender(reply));
+	feed->shown = true;
 	set_link(feed, LINK_UP, NULL);
 	make_all_stale(feed);
 }
@@ -227,9 +231,12 @@ static int open_bus(Feed *feed, sd_bus **ret, sd_bus_error *reterr)
 
 static void fail_bus(Feed *feed, int error, const sd_bus_error *e)
 {
-	_cleanup_free_ char *sentence = feed_sentence(feed, error, e);
+	_cleanup_free_ char *sentence = feed_sentence(feed, error, e), *again = NULL;
 
-	set_link(feed, LINK_NO_BUS, sentence);
+	if (sentence && feed->model->host && feed->shown &&
+	    asprintf(&again, "%s; press R to connect again", sentence) < 0)
+		again = NULL;
+	set_link(feed, LINK_NO_BUS, again ?: sentence);
 	/* ssh may ask for a password on the terminal: it is started again only when a person says so. */
 	if (feed->model->host)
 		return;

@@ -21,20 +21,27 @@ static Style status_style(const char *status)
 	return streq(status, "note") || streq(status, "warn") ? STYLE_CAUTION : STYLE_GOOD;
 }
 
+static int row(const ModelRun *run, size_t i, Rows *to)
+{
+	const char *status = words_cell(&run->rows, i, RUN_STATUS);
+
+	(void)rows_add(to, words_cell(&run->rows, i, RUN_ID));
+	(void)rows_cell(to, words_cell(&run->rows, i, RUN_ID), STYLE_FAINT);
+	(void)rows_cell(to, status, status_style(status));
+	(void)rows_cell(to, words_cell(&run->rows, i, RUN_TITLE), STYLE_PLAIN);
+	(void)rows_cell(to, words_cell(&run->rows, i, RUN_DETAIL), STYLE_PLAIN);
+	return rows_cell(to, words_cell(&run->rows, i, RUN_FIX), STYLE_PLAIN);
+}
+
+/* What failed stands first: nobody has to look for it. */
 static int run_rows(const ModelRun *run, Rows *to)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < run->rows.n_rows; i++) {
-		const char *status = words_cell(&run->rows, i, RUN_STATUS);
-
-		(void)rows_add(to, words_cell(&run->rows, i, RUN_ID));
-		(void)rows_cell(to, words_cell(&run->rows, i, RUN_ID), STYLE_FAINT);
-		(void)rows_cell(to, status, status_style(status));
-		(void)rows_cell(to, words_cell(&run->rows, i, RUN_TITLE), STYLE_PLAIN);
-		(void)rows_cell(to, words_cell(&run->rows, i, RUN_DETAIL), STYLE_PLAIN);
-		r = rows_cell(to, words_cell(&run->rows, i, RUN_FIX), STYLE_PLAIN);
-	}
+	for (int failed = 1; failed >= 0; failed--)
+		for (size_t i = 0; r == 0 && i < run->rows.n_rows; i++)
+			if (streq(words_cell(&run->rows, i, RUN_STATUS), "fail") == (failed == 1))
+				r = row(run, i, to);
 	return r;
 }
 
@@ -66,8 +73,8 @@ static int subject(const ViewContext *context, const ModelRun *run, const char *
 
 static int run_headline(const ViewContext *context, const ModelRun *run, const char *machine, char **ret)
 {
-	_cleanup_free_ char *what = NULL;
-	size_t failed = count(run, "fail"), noted = count(run, "note") + count(run, "warn");
+	size_t failed = count(run, "fail"), warned = count(run, "warn"), noted = count(run, "note");
+	_cleanup_free_ char *what = NULL, *beside = NULL;
 
 	if (run->state == RUN_NEVER)
 		return 0;
@@ -78,11 +85,13 @@ static int run_headline(const ViewContext *context, const ModelRun *run, const c
 	if (run->state == RUN_GOING)
 		return words_set(ret, "Checking %s: %zu so far ...", what, run->rows.n_rows);
 	if (failed > 0)
-		return words_set(
-			ret, "%zu of %zu checks of %s FAILED; Enter shows a row as a whole, with its fix.",
-			failed, run->rows.n_rows, what);
-	return words_set(ret, "All %zu checks of %s passed%s.", run->rows.n_rows, what,
-			 noted > 0 ? ", some with a note" : "");
+		return words_set(ret, "%zu of %zu checks FAILED (the first rows; Enter shows the fix) of %s.",
+				 failed, run->rows.n_rows, what);
+	if (words_set(&beside, "%s", "") < 0 ||
+	    (warned > 0 && words_set(&beside, ", %zu with a warning", warned) < 0) ||
+	    (noted > 0 && words_set(&beside, "%s, %zu with a note", beside, noted) < 0))
+		return -ENOMEM;
+	return words_set(ret, "None of %zu checks failed%s, of %s.", run->rows.n_rows, beside, what);
 }
 
 static const char *run_empty(const ModelRun *run, const char *never)
