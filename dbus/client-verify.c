@@ -139,6 +139,17 @@ static void slot_unref(sd_bus_slot **slot)
 	*slot = sd_bus_slot_unref(*slot);
 }
 
+/* The object of a session that has ended, or that is another's. */
+static int refuse_unknown(sd_bus_message *message, sd_bus_error *reterr)
+{
+	const char *path = sd_bus_message_get_path(message);
+	const char *id = path ? starts_with(path, CS_SESSION_ROOT "/") : NULL;
+
+	return sd_bus_error_setf(
+		reterr, CS_ERROR_NO_SUCH_SESSION,
+		"There is no session '%s' that you may see; 'claude-sandbox sessions' lists them.", id ?: "");
+}
+
 int client_call_for_rows(sd_bus *bus, sd_bus_message *message, const char *call, ClientRowFunction function,
 			 int (*wait_function)(void *userdata, sd_bus *bus), void *userdata,
 			 sd_bus_message **ret_reply, sd_bus_error *reterr)
@@ -160,6 +171,8 @@ int client_call_for_rows(sd_bus *bus, sd_bus_message *message, const char *call,
 	reply = wait.reply;
 	if (r >= 0)
 		r = wait.result;
+	if (r >= 0 && sd_bus_message_is_method_error(reply, SD_BUS_ERROR_UNKNOWN_OBJECT))
+		return refuse_unknown(message, reterr);
 	if (r >= 0 && sd_bus_message_is_method_error(reply, NULL))
 		return sd_bus_error_copy(reterr, sd_bus_message_get_error(reply));
 	if (r < 0)

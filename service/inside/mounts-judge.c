@@ -383,6 +383,18 @@ static bool is_out_of_reach(const char *place)
 	return access(place, F_OK) < 0 && errno == EACCES;
 }
 
+/* By another one at the same place, such as what an automounter put over its own: nobody gets below. */
+static bool is_covered(const Judge *j, const Mount *mount)
+{
+	for (size_t i = 0; i < j->mounts->n; i++) {
+		const Mount *other = &j->mounts->rows[i];
+
+		if (other->parent == mount->id && streq(other->place, mount->place))
+			return true;
+	}
+	return false;
+}
+
 static void judge_other(const Judge *j, const Mount *mount)
 {
 	const ExpectedEntry *covering = expectations_covering(j->e, mount->place);
@@ -401,7 +413,7 @@ static void judge_other(const Judge *j, const Mount *mount)
 		return;
 	}
 	/* Where something of ours covers it, it cannot be reached. */
-	if (!covering || covering->kind != ENTRY_BIND)
+	if (!covering || covering->kind != ENTRY_BIND || is_covered(j, mount))
 		return;
 	if ((mount->no_suid && mount->no_dev && (mount->read_only || !is_read_only(covering))) ||
 	    is_out_of_reach(mount->place))
