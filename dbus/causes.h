@@ -175,7 +175,7 @@
 #define CAUSE_SERVICE_GONE "the service went away before it answered"
 #define FIX_SERVICE_GONE "try again, run 'sudo ./quickstart', or see the journal of claude-sandboxd"
 #define CAUSE_NAME_OTHER "the name %s belongs to process %u (%s) of uid %u"
-#define FIX_NAME_OTHER "end that process; the next call starts the service"
+#define FIX_NAME_OTHER "end that process: the next call starts the service"
 #define CAUSE_SERVICE_OTHER "the running service does not speak as this command does (%s)"
 #define FIX_SERVICE_OTHER "restart claude-sandboxd"
 

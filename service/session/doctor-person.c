@@ -14,7 +14,8 @@ static const char *variable(const SessionRequest *request, const char *name)
 	return NULL;
 }
 
-static void look_at_home(Doctor *doctor, const SessionRequest *request, const PlanView *view)
+/* Return: whether agents can be given it. */
+static bool look_at_home(Doctor *doctor, const SessionRequest *request, const PlanView *view)
 {
 	const char *named = variable(request, "HOME");
 	_cleanup_free_ char *problem = NULL;
@@ -28,6 +29,7 @@ static void look_at_home(Doctor *doctor, const SessionRequest *request, const Pl
 			   named, request->home);
 	else
 		doctor_say(doctor, DOCTOR_USER_HOME, ROW_PASS, NULL, "%s", request->home);
+	return r >= 0;
 }
 
 static void look_at_root(Doctor *doctor, const SessionRequest *request)
@@ -117,6 +119,23 @@ static void look_at_directory(Doctor *doctor, SessionRequest *request, const Pla
 	}
 }
 
+static void say_nothing_tried(Doctor *doctor)
+{
+	const Profile *profile;
+
+	doctor_say(doctor, DOCTOR_USER_DIRECTORY, ROW_NOTE, NULL, DOCTOR_NOT_TRIED);
+	for (size_t i = 0; (profile = profile_at(i)); i++) {
+		_cleanup_free_ char *id = NULL;
+
+		if (profile->system_program)
+			continue;
+		if (asprintf(&id, DOCTOR_AGENT "%s", profile->name) < 0)
+			id = NULL;
+		if (id)
+			doctor_say(doctor, id, ROW_NOTE, NULL, DOCTOR_NOT_TRIED);
+	}
+}
+
 void doctor_look_at_person(Doctor *doctor, SessionRequest *request, const char **ret)
 {
 	View view = { 0 };
@@ -128,7 +147,12 @@ void doctor_look_at_person(Doctor *doctor, SessionRequest *request, const char *
 	if (view_init(&view, request->uid, request->home) < 0)
 		return;
 	functions = view_functions(&view);
-	look_at_home(doctor, request, &functions);
+	/* The rest would only say the same once more. */
+	if (!look_at_home(doctor, request, &functions)) {
+		say_nothing_tried(doctor);
+		view_done(&view);
+		return;
+	}
 	if (!config_text(&request->config, CONFIG_WORKSPACE_ROOT))
 		look_at_directory(doctor, request, &functions);
 	for (size_t i = 0; (profile = profile_at(i)); i++)
