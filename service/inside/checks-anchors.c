@@ -37,7 +37,7 @@ static bool is_wanted(const Anchors *anchors, const ExpectedEntry *entry)
 	const Expectations *e = battery_expectations(anchors->b);
 	const char *row = mounts_row(e, entry);
 
-	return entry->anchored && !entry->covers_listener && row && streq(row, anchors->row) &&
+	return entry->anchored && row && streq(row, anchors->row) &&
 	       expectations_covering(e, entry->path) == entry && mounts_at(anchors->mounts, entry->path);
 }
 
