@@ -19,6 +19,7 @@ typedef struct AppView {
 	void *state;
 	bool filled; /* rows were made from this generation of what the view wants */
 	uint64_t generation;
+	uint64_t filled_usec, cost_usec; /* when, and how long it took */
 	char *headline;
 } AppView;
 
@@ -49,6 +50,7 @@ typedef struct App {
 	Effect pending;         /* what the dialog is about; owned */
 	AppCall call;
 	uint64_t drawn_usec, click_usec;
+	uint64_t late_usec; /* when rows that are old may be made again; 0: none are old */
 	size_t click_row;
 	bool dirty, urgent, ended, mouse_wanted;
 	bool connecting; /* ssh may be asking something on the terminal */

@@ -10,7 +10,8 @@
  * left undrawn.
  */
 #define FRAME_USEC (40 * USEC_PER_MSEC)
-#define BURST 200 /* events that are taken before a picture is due */
+#define FILL_SHARE 10 /* a table is made no more often than this times as long as it takes */
+#define BURST 200     /* events that are taken before a picture is due */
 
 uint64_t app_now(clockid_t clock)
 {
@@ -86,12 +87,25 @@ void app_refill(App *app, size_t view)
 	app->dirty = true;
 }
 
+/*
+ * A long table takes a while to be made, and its rows may change all the time: a key does not wait for it,
+ * and nearly all the time is left for keys.
+ */
 void app_fill(App *app)
 {
 	AppView *view = app_view(app);
+	uint64_t now = app_now(CLOCK_MONOTONIC), due = view->filled_usec + FILL_SHARE * view->cost_usec;
 
-	if (!view->filled || view->generation != generation_of(app, view))
-		fill(app, app->current);
+	app->late_usec = 0;
+	if (view->filled && view->generation == generation_of(app, view))
+		return;
+	if (view->filled && now < due) {
+		app->late_usec = due;
+		return;
+	}
+	fill(app, app->current);
+	view->filled_usec = app_now(CLOCK_MONOTONIC);
+	view->cost_usec = view->filled_usec - now;
 }
 
 static size_t view_index(const App *app, const View *view)
@@ -200,7 +214,8 @@ void app_draw(App *app)
 		  app->places.cursor_x);
 	arm_minute(app);
 	app->drawn_usec = app_now(CLOCK_MONOTONIC);
-	app->dirty = app->urgent = false;
+	app->urgent = false;
+	app->dirty = app->late_usec > 0;
 }
 
 static int on_frame(sd_event_source *source, uint64_t usec, void *userdata)
@@ -214,7 +229,7 @@ static int on_frame(sd_event_source *source, uint64_t usec, void *userdata)
 /* Draw now, or, where that was a moment ago, a moment later. */
 static void draw_in_time(App *app)
 {
-	uint64_t now = app_now(CLOCK_MONOTONIC), due = app->drawn_usec + FRAME_USEC;
+	uint64_t now = app_now(CLOCK_MONOTONIC), due = MAX_OF(app->drawn_usec + FRAME_USEC, app->late_usec);
 
 	if (app->connecting && !feed_is_connecting(app->feed)) {
 		app->connecting = false;
