@@ -19,6 +19,7 @@ struct Battery {
 	const Expectations *expectations;
 	int rows_fd;
 	int failed, error;
+	unsigned leaked;
 	Findings failures, notes, passes; /* of the check that runs */
 };
 
@@ -56,6 +57,16 @@ const Expectations *battery_expectations(const Battery *b)
 int battery_failed(const Battery *b)
 {
 	return b->error < 0 ? b->error : b->failed;
+}
+
+void battery_set_leaked(Battery *b, unsigned n)
+{
+	b->leaked = n;
+}
+
+unsigned battery_leaked(const Battery *b)
+{
+	return b->leaked;
 }
 
 size_t battery_failures(const Battery *b)

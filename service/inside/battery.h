@@ -36,6 +36,10 @@ _printf_(2, 3) void battery_pass(Battery *b, const char *format, ...);
 _printf_(5, 6) void battery_row(Battery *b, const char *id, RowStatus status, const char *title,
 				const char *format, ...);
 
+/* Descriptors that the process was started with and that it should not have had. */
+void battery_set_leaked(Battery *b, unsigned n);
+unsigned battery_leaked(const Battery *b);
+
 /* How many findings the check that runs has. */
 size_t battery_failures(const Battery *b);
 

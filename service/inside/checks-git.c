@@ -48,6 +48,6 @@ void check_git(Battery *b)
 		battery_fail(b, CS_GITCONFIG_PATH " trusts every directory (safe.directory)");
 	if (e && !planned)
 		battery_fail(b, "the session has no git configuration of its own");
-	mounts_judge(b, "16");
 	battery_pass(b, CS_GITCONFIG_PATH " is in force");
+	mounts_judge(b, "16");
 }

@@ -122,9 +122,9 @@ void check_tmp(Battery *b)
 
 	if (r < 0)
 		battery_fail(b, "/tmp cannot be listed: %s", strerror(-r));
+	battery_pass(b, "nothing of other programs is there");
 	mounts_judge(b, "11");
 	check_contents(b, "11");
-	battery_pass(b, "nothing of other programs is there");
 }
 
 /* ---- 13 ---- */
@@ -141,9 +141,9 @@ void check_system_secrets(Battery *b)
 
 	if (r < 0 && r != -ENOENT)
 		battery_fail(b, "/run/secrets: %s", strerror(-r));
+	battery_pass(b, "/run/secrets is %s", r == -ENOENT ? "absent" : "empty");
 	mounts_judge(b, "13");
 	check_contents(b, "13");
-	battery_pass(b, "/run/secrets is %s", r == -ENOENT ? "absent" : "empty");
 }
 
 /* ---- 14, 15 ---- */
@@ -199,8 +199,8 @@ void check_netrc(Battery *b)
 	static const char *const names[] = { ".netrc", NULL };
 
 	judge_dotfiles(b, names);
-	mounts_judge(b, "14");
 	battery_pass(b, "absent or empty");
+	mounts_judge(b, "14");
 }
 
 void check_xauthority(Battery *b)
@@ -208,6 +208,6 @@ void check_xauthority(Battery *b)
 	static const char *const names[] = { ".Xauthority", ".ICEauthority", NULL };
 
 	judge_dotfiles(b, names);
-	mounts_judge(b, "15");
 	battery_pass(b, "absent or empty");
+	mounts_judge(b, "15");
 }

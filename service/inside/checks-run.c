@@ -147,7 +147,7 @@ void check_run(Battery *b)
 	judge_variable(b, "SSH_AUTH_SOCK");
 	if (e)
 		judge_covered(b, e);
+	battery_pass(b, "/run/user is %s, no socket of a service answers", r == -ENOENT ? "absent" : "empty");
 	mounts_judge(b, "12");
 	check_contents(b, "12");
-	battery_pass(b, "/run/user is %s, no socket of a service answers", r == -ENOENT ? "absent" : "empty");
 }

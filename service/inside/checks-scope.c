@@ -112,15 +112,17 @@ void check_scope(Battery *b)
 		battery_note(b, "what else may be written is not known here");
 		return;
 	}
+	if (battery_leaked(b) > 0)
+		battery_fail(b, "%u descriptors beside 0, 1 and 2 were open at the start", battery_leaked(b));
 	expect_workspace(b, e);
 	for (size_t i = 0; i < e->n_entries; i++) {
 		try_entry(b, e, &e->entries[i]);
 		n += is_allowed(&e->entries[i]) && !e->entries[i].device && !e->entries[i].pin;
 	}
+	battery_pass(b, "%zu %s can be written", n, n == 1 ? "place" : "places");
 	mounts_judge(b, "17");
 	mounts_judge_others(b);
 	check_anchors(b, "17");
-	battery_pass(b, "%zu places can be written", n);
 }
 
 /* ---- 18 ---- */
@@ -194,10 +196,10 @@ void check_agent(Battery *b)
 		expect_unwritable(b, e->program, "the agent's program");
 		expect_unwritable(b, program, "the agent's program");
 	}
+	battery_pass(b, "%s", e->program);
 	mounts_judge(b, "21");
 	check_contents(b, "21");
 	check_anchors(b, "21");
-	battery_pass(b, "%s", e->program);
 }
 
 /* ---- 22 ---- */
@@ -235,7 +237,7 @@ void check_entry_guard(Battery *b)
 	}
 	if (e->guarded && e->guarded[0] && names == 0)
 		battery_fail(b, "no name is held in %s", e->guarded[0]);
+	battery_pass(b, names > 0 ? "%zu names are held" : "no directory of agents is ahead on PATH", names);
 	mounts_judge(b, "22");
 	check_anchors(b, "22");
-	battery_pass(b, names > 0 ? "%zu names are held" : "no directory of agents is ahead on PATH", names);
 }

@@ -60,8 +60,8 @@ void check_marker(Battery *b)
 	if (!wanted || !streq(text, wanted))
 		battery_fail(b, "the marker " CS_MARKER_PATH " names another agent than %s at %s", e->agent,
 			     e->program);
-	mounts_judge(b, "01");
 	battery_pass(b, "agent %s", e->agent);
+	mounts_judge(b, "01");
 }
 
 /* ---- 02 ---- */
@@ -219,9 +219,9 @@ void check_pid_namespace(Battery *b)
 			battery_fail(b,
 				     "process %u (%s) of the session is in the machine's process namespace",
 				     process->pid, process->name);
-	mounts_judge(b, "07");
 	if (e)
 		battery_pass(b, e->private_proc ? "with a /proc of its own" : "under the machine's /proc");
+	mounts_judge(b, "07");
 }
 
 void check_ipc_namespace(Battery *b)
