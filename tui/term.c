@@ -205,6 +205,8 @@ int term_new(bool colour, Term **ret, char **ret_problem)
 		return refuse(ret_problem, -errno, "the terminal's modes cannot be read: %s",
 			      strerror(errno));
 	term->farewell = make_farewell();
+	/* curses reads it for itself. */
+	(void)del_curterm(cur_term);
 	/* Before curses, whose memory it does not need. */
 	if (term->farewell)
 		(void)guardian_start(&term->guardian, STDOUT_FILENO, &term->natural, term->farewell);
