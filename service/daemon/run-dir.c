@@ -430,6 +430,18 @@ int run_dir_read_policy(const char *id, Config *ret)
 	return 0;
 }
 
+/* Of a session that was killed in the midst of its checks. A name of ours, whatever lies there. */
+static void remove_bait(const char *id)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, CS_BAIT_FORMAT, id) < 0) {
+		path = NULL;
+		return;
+	}
+	(void)unlink(path);
+}
+
 int run_dir_remove_session(const char *id)
 {
 	static const char *const files[] = { RUN_DIR_LINK,          RUN_DIR_GROUP,  RUN_DIR_POLICY,
@@ -445,6 +457,7 @@ int run_dir_remove_session(const char *id)
 	for (size_t i = 0; i < ELEMENTSOF(files); i++)
 		if (unlinkat(fd, files[i], 0) < 0 && errno != ENOENT)
 			return -errno;
+	remove_bait(id);
 	return unlinkat(sessions_fd, id, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 

@@ -8,6 +8,7 @@
  */
 
 #include "service/plan/mounts.h"
+#include "service/session/bait.h"
 #include "service/session/doctor.h"
 #include "service/session/holder.h"
 #include "service/session/ledger.h"
@@ -108,6 +109,7 @@ struct Session {
 	/* Of one that is checked while its agent goes on. */
 	VerifyRun *verify;
 	uint32_t verify_serial;
+	Bait *bait; /* of either, as long as checks run */
 
 	uint64_t flows_not_before_usec;
 	sd_event_source *deadline, *read_back, *flows, *resolver, *holder_source, *tail_source, *signals[3];

@@ -103,19 +103,32 @@ static BatteryKind battery_of(const SessionRequest *request)
 	return request->probes ? BATTERY_CHECKS_AND_PROBES : BATTERY_CHECKS;
 }
 
+/* Without any the checks say that they had nothing to aim at. */
+static const ExpectedBait *lay_bait(Session *session, size_t *ret_n)
+{
+	session->bait = bait_free(session->bait);
+	(void)bait_new(session->event, session->request.id, &session->bait);
+	return bait_list(session->bait, ret_n);
+}
+
 int session_verify_expect(Session *session, char **ret_problem)
 {
 	_cleanup_free_ uint8_t *data = NULL;
-	size_t size = 0;
+	const ExpectedBait *baits;
+	size_t size = 0, n_baits;
 	int r;
 
 	if (!is_checked(session))
 		return 0;
+	baits = lay_bait(session, &n_baits);
 	r = verify_facts_encode(&(VerifySource){ .plan = &session->plan,
 						 .request = &session->request,
 						 .network = &session->network,
 						 .battery = battery_of(&session->request),
 						 .terminal_fd = session->keys.terminal_fd,
+						 .baits = baits,
+						 .n_baits = n_baits,
+						 .bait_token = bait_token(session->bait),
 						 .resolver = session->preparation.resolver,
 						 .online = !session_is_offline(session) },
 				&data, &size, ret_problem);
@@ -147,12 +160,16 @@ static void on_running_done(void *userdata, int result, const char *why)
 
 	link_server_verified(session->link, session->verify_serial, result, why);
 	session->verify = verify_run_free(session->verify);
+	session->bait = bait_free(session->bait);
 }
 
 int session_verify_running(void *userdata, uint32_t serial, bool probes, char **ret_problem)
 {
 	static const VerifyRunCalls calls = { .row = on_running_row, .done = on_running_done };
 	Session *session = userdata;
+	const ExpectedBait *baits;
+	size_t n_baits;
+	int r;
 
 	if (session->phase == PHASE_STARTING)
 		return -EINPROGRESS;
@@ -161,27 +178,35 @@ int session_verify_running(void *userdata, uint32_t serial, bool probes, char **
 	/* What an earlier service asked for has nobody who waits for it. */
 	session->verify = verify_run_free(session->verify);
 	session->verify_serial = serial;
-	return verify_run_new(session->event,
-			      &(VerifySource){ .plan = &session->plan,
-					       .request = &session->request,
-					       .network = &session->network,
-					       .battery = probes ? BATTERY_CHECKS_AND_PROBES : BATTERY_CHECKS,
-					       .terminal_fd = FD_NONE,
-					       .leader = session->leader,
-					       .resolver = session->preparation.resolver,
-					       .online = !session_is_offline(session) },
-			      &(VerifyJoin){ .leader = session->leader,
-					     .leader_fd = session->leader_fd,
-					     .plan = &session->plan,
-					     .file_mode_mask = session->request.file_mode_mask,
-					     .descriptors = session->descriptors },
-			      &calls, session, &session->verify, ret_problem);
+	baits = lay_bait(session, &n_baits);
+	r = verify_run_new(session->event,
+			   &(VerifySource){ .plan = &session->plan,
+					    .request = &session->request,
+					    .network = &session->network,
+					    .battery = probes ? BATTERY_CHECKS_AND_PROBES : BATTERY_CHECKS,
+					    .terminal_fd = FD_NONE,
+					    .baits = baits,
+					    .n_baits = n_baits,
+					    .bait_token = bait_token(session->bait),
+					    .leader = session->leader,
+					    .resolver = session->preparation.resolver,
+					    .online = !session_is_offline(session) },
+			   &(VerifyJoin){ .leader = session->leader,
+					  .leader_fd = session->leader_fd,
+					  .plan = &session->plan,
+					  .file_mode_mask = session->request.file_mode_mask,
+					  .descriptors = session->descriptors },
+			   &calls, session, &session->verify, ret_problem);
+	if (r < 0)
+		session->bait = bait_free(session->bait);
+	return r;
 }
 
 void session_verify_end(Session *session)
 {
 	if (verify_rows_drain(session->rows) < 0 && !session->why)
 		session->why = strdup(VERIFY_ROWS_STRANGE);
+	session->bait = bait_free(session->bait);
 	if (!session->verify)
 		return;
 	link_server_verified(session->link, session->verify_serial, -ENOTCONN, NULL);
@@ -191,6 +216,7 @@ void session_verify_end(Session *session)
 void session_verify_done(Session *session)
 {
 	session->verify = verify_run_free(session->verify);
+	session->bait = bait_free(session->bait);
 	session->rows = verify_rows_free(session->rows);
 	session->master = sd_event_source_disable_unref(session->master);
 	session->master_fd = close_fd(session->master_fd);

@@ -16,6 +16,7 @@ from case import CONFIG, SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, BOB, MALLORY, ROOT
 
 VERIFY = "/usr/libexec/claude-sandbox/verify"
+SESSION = "/usr/libexec/claude-sandbox/session"
 CHECKS = [f"{n:02}" for n in range(1, 23)]
 
 
@@ -77,6 +78,8 @@ def no_probe_escapes(lab):
         verdict = verify(lab, "--probes", "shell", user=user, limit=60).passes()
         probes = [number for number in verdict.rows if number[0] == "p"]
         holds(len(probes) >= 40, f"{len(probes)} probes")
+        unclear = verdict.of("note")
+        holds(not any("bait" in unclear[number] for number in probes if number in unclear), f"nothing to aim at: {unclear}")
     no_session_is_left(lab, "a session stays")
 
 
@@ -264,6 +267,37 @@ def ends_with_the_service(lab):
     wait_for(lambda: not os.path.exists(f"/proc/{stopped}"), "the checks end")
     equal(answer(lab.call("ListSessions")), [[]], "the next service takes nothing over")
     no_session_is_left(lab, "the service was killed")
+
+
+def pids_of(program):
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            if entry.isdigit() and os.readlink(f"/proc/{entry}/exe") == program:
+                found.append(int(entry))
+        except OSError:
+            pass
+    return found
+
+
+@test(60, needs="bus")
+def killed_sessions_leave_nothing(lab):
+    """In the midst of their checks: no process, no file, not even what the checks aim at."""
+    before = sorted(os.listdir("/tmp"))
+    for running in (False, True):
+        held = Held(lab) if running else None
+        process = lab.start([SANDBOX, "verify", held.id if held else "shell"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        stopped = stop_verify()
+        holds(sorted(os.listdir("/tmp")) != before, "there is something to aim at")
+        os.kill(pids_of(SESSION)[0], signal.SIGKILL)
+        out, err = process.communicate(timeout=20)
+        holds(process.returncode == 1, f"{process.returncode} {out!r} {err!r}")
+        wait_for(lambda stopped=stopped: not os.path.exists(f"/proc/{stopped}"), "the checks end")
+        no_session_is_left(lab, "the session was killed")
+        equal(sorted(os.listdir("/tmp")), before)
+        if held:
+            held.process.wait(10)
+            held.__exit__()
 
 
 @test(60, needs="bus")
