@@ -119,22 +119,29 @@ static const char *empty(const ViewContext *context)
 
 /* ---- what one of them may do ---- */
 
-/* "a, b, c and 4 more" of the rows that are chosen. Return: how many there are, or -ENOMEM. */
-static ssize_t list(const ViewContext *context, const ClientTable *table, size_t shown,
+/*
+ * "a, b, c and 4 more" of the rows that are chosen; the one that is called first stands there first. Return:
+ * how many there are, or -ENOMEM.
+ */
+static ssize_t list(const ViewContext *context, const ClientTable *table, size_t shown, const char *first,
 		    bool (*is_chosen)(char *const *cells), char **ret)
 {
 	_cleanup_free_ char *text = strdup("");
 	size_t n = 0;
 
-	for (size_t i = 0; text && i < table->n_rows; i++) {
-		char *const *cells = table->cells + i * table->n_columns;
-		_cleanup_free_ char *name = NULL;
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; text && i < table->n_rows; i++) {
+			char *const *cells = table->cells + i * table->n_columns;
+			_cleanup_free_ char *name = NULL;
 
-		if (!is_chosen(cells) || n++ >= NAMED_MOST)
-			continue;
-		name = words_bytes(context, cells[shown]);
-		if (!name || words_set(&text, "%s%s%s", text, n > 1 ? ", " : "", name) < 0)
-			return -ENOMEM;
+			if ((pass == 0) != (first && streq(cells[shown], first)))
+				continue;
+			if (!is_chosen(cells) || n++ >= NAMED_MOST)
+				continue;
+			name = words_bytes(context, cells[shown]);
+			if (!name || words_set(&text, "%s%s%s", text, n > 1 ? ", " : "", name) < 0)
+				return -ENOMEM;
+		}
 	}
 	if (!text || (n > NAMED_MOST && words_set(&text, "%s and %zu more", text, n - NAMED_MOST) < 0))
 		return -ENOMEM;
@@ -172,8 +179,9 @@ static int say_paths(const ViewContext *context, const ModelSession *session, Wo
 		words_text(words, "Sees", words_nothing(context, exposure, ""));
 		return 0;
 	}
-	if (list(context, &exposure->table, EXPOSED_PATH, is_writable, &writable) < 0 ||
-	    list(context, &exposure->table, EXPOSED_PATH, is_hidden, &hidden) < 0)
+	if (list(context, &exposure->table, EXPOSED_PATH, session->session.workspace, is_writable,
+		 &writable) < 0 ||
+	    list(context, &exposure->table, EXPOSED_PATH, NULL, is_hidden, &hidden) < 0)
 		return -ENOMEM;
 	words_path(words, "May change", writable);
 	if (words_set(&text, "everything else of this machine but what lies in %s", hidden) < 0)
@@ -196,8 +204,8 @@ static int say_reach(const ViewContext *context, const ModelSession *session, Wo
 	}
 	if (session->routes.state != MODEL_HERE)
 		return 0;
-	n = list(context, &session->routes.table, ROUTE_TO, is_allowed, &allowed);
-	if (n < 0 || list(context, &session->ports.table, PORT_NUMBER, is_port, &ports) < 0)
+	n = list(context, &session->routes.table, ROUTE_TO, NULL, is_allowed, &allowed);
+	if (n < 0 || list(context, &session->ports.table, PORT_NUMBER, NULL, is_port, &ports) < 0)
 		return -ENOMEM;
 	if (words_set(&text,
 		      n > 0 ? "the internet; of internal addresses only %s"
