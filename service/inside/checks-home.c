@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* 03, 11, 13, 14 and 15: what is hidden of the person and of the system. */
+/* 03, 11, 14 and 15: what is hidden of the person. */
 
 #include "service/inside/checks.h"
 
@@ -125,25 +125,6 @@ void check_tmp(Battery *b)
 	battery_pass(b, "nothing of other programs is there");
 	mounts_judge(b, "11");
 	check_contents(b, "11");
-}
-
-/* ---- 13 ---- */
-
-static int judge_secret_name(void *userdata, const char *name)
-{
-	battery_fail(userdata, "/run/secrets holds %s", name);
-	return 1;
-}
-
-void check_system_secrets(Battery *b)
-{
-	int r = measure_list("/run/secrets", judge_secret_name, b);
-
-	if (r < 0 && r != -ENOENT)
-		battery_fail(b, "/run/secrets: %s", strerror(-r));
-	battery_pass(b, "/run/secrets is %s", r == -ENOENT ? "absent" : "empty");
-	mounts_judge(b, "13");
-	check_contents(b, "13");
 }
 
 /* ---- 14, 15 ---- */

@@ -426,6 +426,7 @@ static void judge_reach(Reach *reach)
 		battery_fail(reach->b, "packets to denied addresses left by " ROUTES_JAIL_DEVICE);
 	judge_loopback(reach);
 	judge_ipv6(reach);
+	check_listeners(reach->b);
 	battery_pass(reach->b, "%zu destinations refuse by %zu ways", reach->n_destinations,
 		     ELEMENTSOF(tricks));
 }

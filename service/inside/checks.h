@@ -36,6 +36,8 @@ void check_filter(Battery *b);
 void check_anchors(Battery *b, const char *row);
 /* checks-contents.c: private directories hold what the plan has there and nothing else; likewise. */
 void check_contents(Battery *b, const char *row);
+/* checks-listeners.c: nobody but the session's own ports listens in a jail that just began; for row 20. */
+void check_listeners(Battery *b);
 /* dns.c: does the name server at that address (host byte order) answer? Return: milliseconds; -ETIME;
  * another negative errno. */
 int dns_ask(uint32_t address, int timeout_msec);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+
+/* 13: what is hidden of the system, whatever the plan says. */
+
+#include "service/inside/checks.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "service/inside/measure.h"
+#include "service/inside/mounts.h"
+
+static const char *const secrets[] = {
+	"/etc/shadow",      "/etc/shadow-",
+	"/etc/gshadow",     "/etc/gshadow-",
+	"/etc/sudoers",     "/etc/sudoers.d",
+	"/etc/ssl/private", "/etc/wireguard",
+	"/etc/krb5.keytab", "/etc/NetworkManager/system-connections",
+	"/etc/letsencrypt", "/etc/ppp/pap-secrets",
+};
+
+static int is_anything(void *userdata, const char *name)
+{
+	return 1;
+}
+
+static void judge_secret(Battery *b, const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	char byte;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	if (S_ISDIR(st.st_mode) ? measure_list(path, is_anything, NULL) == 1
+				: S_ISREG(st.st_mode) && read(fd, &byte, 1) == 1)
+		battery_fail(b, "%s can be read", path);
+}
+
+static int judge_key(void *userdata, const char *name)
+{
+	size_t n = strlen(name);
+	_cleanup_free_ char *path = NULL;
+
+	if (!starts_with(name, "ssh_host_") || n < 4 || !streq(name + n - 4, "_key"))
+		return 0;
+	if (asprintf(&path, "/etc/ssh/%s", name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	judge_secret(userdata, path);
+	return 0;
+}
+
+static int judge_secret_name(void *userdata, const char *name)
+{
+	battery_fail(userdata, "/run/secrets holds %s", name);
+	return 1;
+}
+
+void check_system_secrets(Battery *b)
+{
+	int r = measure_list("/run/secrets", judge_secret_name, b);
+
+	if (r < 0 && r != -ENOENT)
+		battery_fail(b, "/run/secrets: %s", strerror(-r));
+	for (size_t i = 0; i < ELEMENTSOF(secrets); i++)
+		judge_secret(b, secrets[i]);
+	(void)measure_list("/etc/ssh", judge_key, b);
+	battery_pass(b, "/run/secrets is %s, password and key files cannot be read",
+		     r == -ENOENT ? "absent" : "empty");
+	mounts_judge(b, "13");
+	check_contents(b, "13");
+}
