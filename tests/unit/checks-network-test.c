@@ -49,10 +49,10 @@ static int in_namespace(int (*function)(void))
 }
 
 /* Return: a line's number, or 0. */
-#define CHECK(condition)                        \
-	do {                                    \
-		if (!(condition))               \
-			return __LINE__ & 0xff; \
+#define CHECK(condition)                               \
+	do {                                           \
+		if (!(condition))                      \
+			return (__LINE__ & 0xff) ?: 1; \
 	} while (0)
 
 /* A socket that is bound to a port of 127.0.0.1. */
