@@ -365,9 +365,9 @@ static void take_event(Probing *p, Tries *tries, Try *try)
 	end(tries, try, n < 0 ? errno : n == 0 ? ECONNRESET : 0);
 }
 
-static void wait_for_answers(Probing *p, Tries *tries)
+static void wait_for_answers(Probing *p, Tries *tries, unsigned msec)
 {
-	uint64_t deadline = probe_clock_usec() + REACH_MSEC * USEC_PER_MSEC;
+	uint64_t deadline = probe_clock_usec() + msec * USEC_PER_MSEC;
 
 	for (;;) {
 		uint64_t now = probe_clock_usec();
@@ -460,7 +460,7 @@ unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachT
 		for (size_t j = 0; devices && devices[j].if_index; j++)
 			start_all(p, &tries, &ways[i], targets, devices[j].if_name, devices[j].if_index);
 	}
-	wait_for_answers(p, &tries);
+	wait_for_answers(p, &tries, targets->msec ? targets->msec : REACH_MSEC);
 	look_for_neighbours(p, targets);
 	if (devices)
 		if_freenameindex(devices);

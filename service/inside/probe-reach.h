@@ -29,6 +29,7 @@ typedef struct ReachTarget {
 typedef struct ReachTargets {
 	ReachTarget targets[REACH_TARGETS_MAX];
 	size_t n;
+	unsigned msec; /* how long to wait for answers; 0: REACH_MSEC */
 } ReachTargets;
 
 typedef struct ReachWay {
@@ -55,7 +56,7 @@ void reach_add_baits(const Probing *p, ReachTargets *targets);
 bool reach_is_allowed(const Probing *p, uint32_t address);
 
 /*
- * Try all ways to all targets, and wait for answers, at most REACH_MSEC. What comes of it is found. Return:
+ * Try all ways to all targets, and wait for answers. What comes of it is found. Return:
  * how many datagrams the kernel took for the wire's device by the ways that name it.
  */
 unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachTargets *targets);

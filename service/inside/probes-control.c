@@ -232,11 +232,11 @@ static void attempt_groups(Probing *p)
 
 /* What runs when a program crashes is the machine's; so nothing of ours may name it. */
 const Probe probes_control[] = {
-	{ "p60", "writing settings of the kernel", "a program that the kernel runs as root; forwarding; IPv6",
+	{ "p60", "settings of the kernel stay", "a program that the kernel runs as root; forwarding; IPv6",
 	  attempt_sysctl },
-	{ "p61", "writing switches of /proc, and reading the kernel's memory there", "the machine, at a key",
+	{ "p61", "switches of /proc stay, and the kernel's memory is not there", "the machine, at a key",
 	  attempt_proc },
-	{ "p62", "writing to /sys", "power, devices and tracing of the machine", attempt_sys },
-	{ "p63", "leaving the control group", "limits, and the end of the session", attempt_groups },
+	{ "p62", "/sys stays", "power, devices and tracing of the machine", attempt_sys },
+	{ "p63", "the control group is not left", "limits, and the end of the session", attempt_groups },
 };
 const size_t probes_control_count = ELEMENTSOF(probes_control);

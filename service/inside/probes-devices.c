@@ -195,11 +195,12 @@ static void attempt_terminals(Probing *p)
 }
 
 const Probe probes_devices[] = {
-	{ "p34", "making device nodes", "the machine's memory and disks", attempt_make },
-	{ "p35", "finding device nodes", "what the machine's devices can do, beside what is allowed",
+	{ "p34", "no device nodes are made", "the machine's memory and disks", attempt_make },
+	{ "p35", "no device node leads out", "what the machine's devices can do, beside what is allowed",
 	  attempt_find },
-	{ "p36", "typing into a terminal (TIOCSTI)", "commands in the person's shell", attempt_type },
-	{ "p37", "pasting into a console (TIOCLINUX)", "the same by another call", attempt_paste },
-	{ "p38", "opening other terminals", "what is typed and shown there", attempt_terminals },
+	{ "p36", "nothing is typed into a terminal (TIOCSTI)", "commands in the person's shell",
+	  attempt_type },
+	{ "p37", "nothing is pasted into a console (TIOCLINUX)", "the same by another call", attempt_paste },
+	{ "p38", "no other terminal", "what is typed and shown there", attempt_terminals },
 };
 const size_t probes_devices_count = ELEMENTSOF(probes_devices);

@@ -68,8 +68,8 @@ static void call_32(Probing *p, void *userdata)
 
 	if (low == MAP_FAILED)
 		return;
-	low[0] = AF_ALG;
-	low[1] = SOCK_SEQPACKET;
+	low[0] = AF_VSOCK;
+	low[1] = SOCK_STREAM;
 	low[2] = 0;
 	__asm__ volatile("int $0x80"
 			 : "=a"(answer)
@@ -80,7 +80,7 @@ static void call_32(Probing *p, void *userdata)
 	/* 359: socket. */
 	__asm__ volatile("int $0x80"
 			 : "=a"(answer)
-			 : "a"(359l), "b"((long)AF_ALG), "c"((long)SOCK_SEQPACKET), "d"(0l)
+			 : "a"(359l), "b"((long)AF_VSOCK), "c"((long)SOCK_STREAM), "d"(0l)
 			 : "memory", "r8", "r9", "r10", "r11");
 	errno = answer < 0 ? (int)-answer : 0;
 	probing_result(p, answer < 0 ? -1 : 0, "socket of 32 bits");
@@ -241,14 +241,14 @@ static void attempt_options(Probing *p)
 }
 
 const Probe probes_families[] = {
-	{ "p72", "sockets of other families", "the hypervisor (vsock), kernel code that nobody needs",
+	{ "p72", "no sockets of other families", "the hypervisor (vsock), kernel code that nobody needs",
 	  attempt_families },
-	{ "p73", "the same by calls of other architectures", "the same, by numbers that mean something else",
-	  attempt_foreign },
-	{ "p74", "raw and packet sockets", "packets that no route has judged", attempt_raw },
-	{ "p75", "other subsystems by netlink", "audit, packet filters, IPsec, news of all processes",
+	{ "p73", "no socket of another family by calls of other architectures",
+	  "the same, by numbers that mean something else", attempt_foreign },
+	{ "p74", "no raw or packet sockets", "packets that no route has judged", attempt_raw },
+	{ "p75", "no other subsystems by netlink", "audit, packet filters, IPsec, news of all processes",
 	  attempt_netlink },
-	{ "p76", "socket options that take rights", "other addresses as a sender's, other routes by a mark",
-	  attempt_options },
+	{ "p76", "no socket options that take rights",
+	  "other addresses as a sender's, other routes by a mark", attempt_options },
 };
 const size_t probes_families_count = ELEMENTSOF(probes_families);

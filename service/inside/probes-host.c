@@ -233,12 +233,10 @@ static void attempt_names(Probing *p)
 }
 
 const Probe probes_host[] = {
-	{ "p97", "the ports of the host's own addresses", "its services for the network", attempt_scan,
-	  true },
-	{ "p98", "the host's loopback by every address that could stand for it",
-	  "its services for nobody else", attempt_baits, true },
-	{ "p99", "metadata services of clouds", "the machine's own credentials", attempt_metadata, true },
-	{ "p100", "names that stand for denied addresses", "the same by a name (DNS rebinding)",
-	  attempt_names, true },
+	{ "p97", "no port of the host's own addresses", "its services for the network", attempt_scan, true },
+	{ "p98", "no loopback of the host, by any address for it", "its services for nobody else",
+	  attempt_baits, true },
+	{ "p99", "no metadata services of clouds", "the machine's own credentials", attempt_metadata, true },
+	{ "p100", "no denied address by a name", "the same by a name (DNS rebinding)", attempt_names, true },
 };
 const size_t probes_host_count = ELEMENTSOF(probes_host);

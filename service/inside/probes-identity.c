@@ -243,20 +243,19 @@ static void attempt_credentials(Probing *p)
 }
 
 const Probe probes_identity[] = {
-	{ "p01", "taking another user's ids", "the files and processes of root or of another user",
-	  attempt_ids },
-	{ "p02", "taking capabilities with capset", "the rights of root, piece by piece", attempt_capset },
-	{ "p03", "raising ambient capabilities, changing the secure bits",
+	{ "p01", "no other user's ids", "the files and processes of root or of another user", attempt_ids },
+	{ "p02", "no capabilities by capset", "the rights of root, piece by piece", attempt_capset },
+	{ "p03", "no ambient capabilities, no other secure bits",
 	  "capabilities that survive the start of a program", attempt_ambient },
-	{ "p04", "keeping capabilities over a change of user",
+	{ "p04", "no capabilities kept over a change of user",
 	  "what was held before it was dropped, in another user's name", attempt_keep },
-	{ "p05", "giving a file capabilities", "a program that has them for whoever runs it",
+	{ "p05", "no file with capabilities", "a program that has them for whoever runs it",
 	  attempt_file_capability },
-	{ "p06", "running the system's set-uid programs", "root's rights inside, and a way to misuse them",
+	{ "p06", "set-uid programs have no more rights", "root's rights inside, and a way to misuse them",
 	  attempt_set_uid_programs },
-	{ "p07", "running a program as root that gets capabilities back",
+	{ "p07", "programs that root runs get no capabilities back",
 	  "all that was dropped, in root's sessions", attempt_execute },
-	{ "p08", "claiming another process's credentials on a socket",
+	{ "p08", "no other process's credentials on a socket",
 	  "requests in the name of root to whoever trusts the kernel's word", attempt_credentials },
 };
 const size_t probes_identity_count = ELEMENTSOF(probes_identity);

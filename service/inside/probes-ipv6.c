@@ -159,14 +159,14 @@ static void attempt_addresses(Probing *p)
 }
 
 const Probe probes_ipv6[] = {
-	{ "p101", "the host's loopback by IPv6", "its services for nobody else", attempt_loopback, true },
-	{ "p102", "addresses of IPv6, public and internal", "a network that no route of the jail denies",
+	{ "p101", "no loopback of the host by IPv6", "its services for nobody else", attempt_loopback, true },
+	{ "p102", "no IPv6, neither public nor internal", "a network that no route of the jail denies",
 	  attempt_far, true },
-	{ "p103", "denied addresses by translated and tunnelled IPv6",
+	{ "p103", "denied addresses: by translated and tunnelled IPv6",
 	  "the internal network, by NAT64 and 6to4", attempt_translated, true },
-	{ "p104", "neighbours by link-local addresses", "the host, which answers on its links",
+	{ "p104", "no neighbours by link-local addresses", "the host, which answers on its links",
 	  attempt_link_local, true },
-	{ "p105", "groups of IPv6", "all machines of a link at once", attempt_groups, true },
-	{ "p106", "having an address of IPv6", "a way out that comes by itself", attempt_addresses },
+	{ "p105", "no groups of IPv6", "all machines of a link at once", attempt_groups, true },
+	{ "p106", "no address of IPv6", "a way out that comes by itself", attempt_addresses },
 };
 const size_t probes_ipv6_count = ELEMENTSOF(probes_ipv6);

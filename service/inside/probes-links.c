@@ -162,11 +162,17 @@ static size_t put(uint8_t *to, uint16_t type, const void *data, size_t size)
 /* A network of one's own, and a device made in the jail's from there; it goes with its other end. */
 static void push_device(Probing *p, void *userdata)
 {
+	const bool *plain = userdata;
 	static const char *const kinds[] = { "veth", "dummy", "bridge", "vxlan", "ipvlan" };
 	_cleanup_close_ int jail_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
-	if (!probing_unshare(p, CLONE_NEWNET, PROBE_UNMAPPED))
+	if (*plain) {
+		if (probing_result(p, unshare(CLONE_NEWNET),
+				   "a network of one's own without a user namespace") < 0)
+			return;
+	} else if (!probing_unshare(p, CLONE_NEWNET, PROBE_UNMAPPED)) {
 		return;
+	}
 	for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
 		struct ifinfomsg header = { .ifi_family = AF_UNSPEC };
 		uint8_t payload[256] = { 0 }, kind[64];
@@ -187,7 +193,10 @@ static void push_device(Probing *p, void *userdata)
 
 static void attempt_push(Probing *p)
 {
-	probing_apart(p, push_device, NULL);
+	bool plain[] = { true, false };
+
+	probing_apart(p, push_device, &plain[0]);
+	probing_apart(p, push_device, &plain[1]);
 }
 
 static void attempt_tun(Probing *p)
@@ -211,13 +220,13 @@ static void attempt_tun(Probing *p)
 }
 
 const Probe probes_links[] = {
-	{ "p77", "changing routes and rules", "a way to what is denied", attempt_routes },
-	{ "p78", "changing addresses and neighbours", "another way to the wire, or another sender",
+	{ "p77", "routes and rules stay", "a way to what is denied", attempt_routes },
+	{ "p78", "addresses and neighbours stay", "another way to the wire, or another sender",
 	  attempt_addresses },
-	{ "p79", "changing devices", "the filter off the wire, or a wire of one's own", attempt_links },
-	{ "p80", "the same by the older calls", "the same", attempt_calls },
-	{ "p81", "moving a device in from a network of one's own", "a device that no denial knows",
+	{ "p79", "devices stay", "the filter off the wire, or a wire of one's own", attempt_links },
+	{ "p80", "the older calls change nothing of the network", "the same", attempt_calls },
+	{ "p81", "no device comes from a network of the agent's own", "a device that no denial knows",
 	  attempt_push },
-	{ "p82", "taking the other end of the wire", "all packets, and the ledger's", attempt_tun },
+	{ "p82", "the other end of the wire is out of reach", "all packets, and the ledger's", attempt_tun },
 };
 const size_t probes_links_count = ELEMENTSOF(probes_links);

@@ -290,15 +290,15 @@ static void attempt_fanotify(Probing *p)
 }
 
 const Probe probes_masks[] = {
-	{ "p23", "seeing what a masked place hides", "keys, tokens and other projects", attempt_see },
-	{ "p24", "moving or removing what a mount lies on",
+	{ "p23", "masked places show what covers them", "keys, tokens and other projects", attempt_see },
+	{ "p24", "what a mount lies on stays in its place",
 	  "something of the agent's in its place, for the next launch or the person's shell",
 	  attempt_rename },
-	{ "p25", "copying a set-id file up in an overlay",
-	  "a program with root's rights for everybody outside", attempt_overlay },
-	{ "p26", "opening files by their handles", "every file of a disk, whatever is mounted over it",
+	{ "p25", "an overlay copies no set-id file up", "a program with root's rights for everybody outside",
+	  attempt_overlay },
+	{ "p26", "files do not open by their handles", "every file of a disk, whatever is mounted over it",
 	  attempt_handles },
-	{ "p27", "watching whole file systems", "the names of all files that anybody opens",
+	{ "p27", "no watch on whole file systems", "the names of all files that anybody opens",
 	  attempt_fanotify },
 };
 const size_t probes_masks_count = ELEMENTSOF(probes_masks);

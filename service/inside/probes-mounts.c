@@ -374,15 +374,15 @@ static void attempt_roots(Probing *p)
 }
 
 const Probe probes_mounts[] = {
-	{ "p17", "remounting what is read-only", "the system, the agent and its guards, to write to",
+	{ "p17", "what is read-only is not remounted", "the system, the agent and its guards, to write to",
 	  attempt_remount },
-	{ "p18", "changing mounts by the newer calls", "the same by mount_setattr, open_tree and fspick",
+	{ "p18", "the newer calls change no mount", "the same by mount_setattr, open_tree and fspick",
 	  attempt_attributes },
-	{ "p19", "unmounting masks", "what they hide", attempt_unmount },
-	{ "p20", "looking behind masks by binds, clones and overlays", "what they hide, at another place",
+	{ "p19", "masks are not unmounted", "what they hide", attempt_unmount },
+	{ "p20", "binds, clones and overlays do not look behind masks", "what they hide, at another place",
 	  attempt_behind },
-	{ "p21", "moving mounts, and mounting beneath them", "what they hide, or something else in its place",
-	  attempt_move },
-	{ "p22", "leaving the root directory", "the machine's whole tree", attempt_roots },
+	{ "p21", "mounts are not moved, and nothing goes beneath them",
+	  "what they hide, or something else in its place", attempt_move },
+	{ "p22", "the root directory is not left", "the machine's whole tree", attempt_roots },
 };
 const size_t probes_mounts_count = ELEMENTSOF(probes_mounts);

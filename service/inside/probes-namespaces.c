@@ -247,19 +247,19 @@ static void attempt_hostname(Probing *p)
 }
 
 const Probe probes_namespaces[] = {
-	{ "p09", "making a user namespace where none is allowed",
+	{ "p09", "no user namespace where none is allowed",
 	  "set-id files of root's by an overlay, in root's sessions", attempt_user_namespace },
-	{ "p10", "making other namespaces without a user namespace",
-	  "mounts and networks with no rights at all", attempt_plain_namespaces },
-	{ "p11", "using root's rights of a user namespace outside of it",
+	{ "p10", "no other namespace without a user namespace", "mounts and networks with no rights at all",
+	  attempt_plain_namespaces },
+	{ "p11", "root of a user namespace has no rights outside of it",
 	  "other users' ids, their files, device nodes", attempt_root_of_namespace },
-	{ "p12", "mounting file systems of the kernel and of disks",
+	{ "p12", "no file systems of the kernel or of disks",
 	  "the machine's processes, devices, control groups and disks", attempt_file_systems },
-	{ "p13", "making a mount namespace that is no copy", "names without the mounts that guard them",
+	{ "p13", "no mount namespace that is not a copy", "names without the mounts that guard them",
 	  attempt_other_copies },
-	{ "p14", "climbing from namespaces to those that own them",
+	{ "p14", "no way up to the namespaces that own these",
 	  "the namespace in which the network can be changed", attempt_climb },
-	{ "p15", "entering the namespaces of other processes", "the machine itself", attempt_enter },
-	{ "p16", "renaming the host", "the machine's name, for every program outside", attempt_hostname },
+	{ "p15", "no way into the namespaces of other processes", "the machine itself", attempt_enter },
+	{ "p16", "the host's name stays", "the machine's name, for every program outside", attempt_hostname },
 };
 const size_t probes_namespaces_count = ELEMENTSOF(probes_namespaces);

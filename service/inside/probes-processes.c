@@ -285,15 +285,15 @@ static void attempt_ipc(Probing *p)
 }
 
 const Probe probes_processes[] = {
-	{ "p43", "tracing the jail's init and what started us", "reports to the session that the agent wrote",
-	  attempt_trace },
-	{ "p44", "reading memory, descriptors and files of the jail's init", "the same, and its descriptors",
-	  attempt_init },
-	{ "p45", "looking into processes outside",
+	{ "p43", "the jail's init, and what started this, cannot be traced",
+	  "reports to the session that the agent wrote", attempt_trace },
+	{ "p44", "memory, descriptors and files of the jail's init stay closed",
+	  "the same, and its descriptors", attempt_init },
+	{ "p45", "processes outside stay closed",
 	  "their files, variables and memory, and their view of the machine", attempt_outsiders },
-	{ "p46", "signals to processes outside", "stopping or ending the person's programs",
+	{ "p46", "no signal to processes outside", "stopping or ending the person's programs",
 	  attempt_signals },
-	{ "p47", "raising limits and priorities", "starving everything else", attempt_limits },
-	{ "p48", "shared memory and queues of outside", "what other programs exchange there", attempt_ipc },
+	{ "p47", "limits and priorities are not raised", "starving everything else", attempt_limits },
+	{ "p48", "no shared memory or queues of outside", "what other programs exchange there", attempt_ipc },
 };
 const size_t probes_processes_count = ELEMENTSOF(probes_processes);

@@ -14,6 +14,8 @@
 #include "service/inside/probe-reach.h"
 #include "service/inside/probe-tables.h"
 
+#define GROUPS_MSEC 100 /* it runs alone */
+
 static int set(int fd, int level, int option, const void *value, size_t size)
 {
 	return setsockopt(fd, level, option, value, (socklen_t)size) < 0 ? -errno : 0;
@@ -252,6 +254,7 @@ static void attempt_groups(Probing *p)
 		return;
 	for (size_t i = 0; i < ELEMENTSOF(addresses); i++)
 		reach_add4(&targets, addresses[i], 1900, false);
+	targets.msec = GROUPS_MSEC;
 	wire = wire_is_up() && read_dropped(&before);
 	taken = reach_try(p, ways, ELEMENTSOF(ways), &targets);
 	if (wire && read_dropped(&after) && after - before < taken)
@@ -355,25 +358,25 @@ static void attempt_again(Probing *p)
 }
 
 const Probe probes_reach[] = {
-	{ "p83", "denied addresses by plain sockets", "the internal network and the host's own services",
+	{ "p83", "denied addresses: by plain sockets", "the internal network and the host's own services",
 	  attempt_plain, true },
-	{ "p84", "denied addresses by SO_BINDTODEVICE", "the same, past the routes", attempt_device, true },
-	{ "p85", "denied addresses by SO_BINDTOIFINDEX", "the same", attempt_index, true },
-	{ "p86", "denied addresses by IP_UNICAST_IF", "the same", attempt_unicast, true },
-	{ "p87", "denied addresses by IP_PKTINFO", "the same", attempt_packet_info, true },
-	{ "p88", "denied addresses from other source addresses", "the same", attempt_source, true },
-	{ "p89", "denied addresses by SO_DONTROUTE", "the same", attempt_no_route, true },
-	{ "p90", "denied addresses by source routes", "the same, through another machine",
+	{ "p84", "denied addresses: by SO_BINDTODEVICE", "the same, past the routes", attempt_device, true },
+	{ "p85", "denied addresses: by SO_BINDTOIFINDEX", "the same", attempt_index, true },
+	{ "p86", "denied addresses: by IP_UNICAST_IF", "the same", attempt_unicast, true },
+	{ "p87", "denied addresses: by IP_PKTINFO", "the same", attempt_packet_info, true },
+	{ "p88", "denied addresses: from other source addresses", "the same", attempt_source, true },
+	{ "p89", "denied addresses: by SO_DONTROUTE", "the same", attempt_no_route, true },
+	{ "p90", "denied addresses: by source routes", "the same, through another machine",
 	  attempt_source_route, true },
-	{ "p91", "denied addresses by IPv6 sockets (v4-mapped)", "the same, by other code of the kernel",
+	{ "p91", "denied addresses: by IPv6 sockets (v4-mapped)", "the same, by other code of the kernel",
 	  attempt_mapped, true },
-	{ "p92", "denied addresses by other protocols", "the same, by MPTCP, SCTP and UDP-Lite",
+	{ "p92", "denied addresses: by other protocols", "the same, by MPTCP, SCTP and UDP-Lite",
 	  attempt_protocols, true },
-	{ "p93", "multicast", "all machines of the host's networks at once", attempt_groups },
-	{ "p94", "broadcast", "the same", attempt_broadcast, true },
-	{ "p95", "denied addresses by ping", "who is there on the internal network, and a channel to it",
+	{ "p93", "no multicast", "all machines of the host's networks at once", attempt_groups },
+	{ "p94", "no broadcast", "the same", attempt_broadcast, true },
+	{ "p95", "denied addresses: by ping", "who is there on the internal network, and a channel to it",
 	  attempt_ping, true },
-	{ "p96", "denied addresses by sockets that were used before",
+	{ "p96", "denied addresses: by sockets that were used before",
 	  "the same, by a route that is remembered", attempt_again, true },
 };
 const size_t probes_reach_count = ELEMENTSOF(probes_reach);

@@ -303,12 +303,12 @@ static void attempt_foreign(Probing *p)
 }
 
 const Probe probes_set_id[] = {
-	{ "p39", "setting set-id bits of a file", "a program with the person's rights for every other user",
+	{ "p39", "no file gets set-id bits", "a program with the person's rights for every other user",
 	  attempt_change },
-	{ "p40", "making files with set-id bits", "the same, from the start", attempt_make },
-	{ "p41", "making them by calls whose mode lies in memory", "the same, where no filter sees it",
+	{ "p40", "no file is made with set-id bits", "the same, from the start", attempt_make },
+	{ "p41", "no set-id file by calls whose mode lies in memory", "the same, where no filter sees it",
 	  attempt_hidden },
-	{ "p42", "making them by calls of other architectures",
+	{ "p42", "no set-id file by calls of other architectures",
 	  "the same, by numbers that mean something else", attempt_foreign },
 };
 const size_t probes_set_id_count = ELEMENTSOF(probes_set_id);

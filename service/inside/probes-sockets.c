@@ -276,16 +276,16 @@ static void attempt_covered(Probing *p)
 }
 
 const Probe probes_sockets[] = {
-	{ "p64", "connecting to abstract sockets", "the desktop's keys and screen", attempt_abstract },
-	{ "p65", "connecting to a socket in a hidden place", "any service that listens there", attempt_path },
-	{ "p66", "reaching the system's and the person's bus", "every service, with the person's rights",
+	{ "p64", "no abstract sockets of outside", "the desktop's keys and screen", attempt_abstract },
+	{ "p65", "no socket in a hidden place", "any service that listens there", attempt_path },
+	{ "p66", "neither the system's nor the person's bus", "every service, with the person's rights",
 	  attempt_buses },
-	{ "p67", "reaching container engines and virtual machines", "root", attempt_engines },
-	{ "p68", "reaching the person's agents and desktop", "keys, passwords, screen, terminals",
+	{ "p67", "no container engines, no virtual machines", "root", attempt_engines },
+	{ "p68", "neither the person's agents nor the desktop", "keys, passwords, screen, terminals",
 	  attempt_desktop },
-	{ "p69", "reaching the machine's services", "databases, printers, devices, logs", attempt_services },
-	{ "p70", "connecting to all sockets that the kernel lists", "whatever else listens", attempt_listed },
-	{ "p71", "using covered sockets and FIFOs",
+	{ "p69", "no services of the machine", "databases, printers, devices, logs", attempt_services },
+	{ "p70", "no socket that the kernel lists", "whatever else listens", attempt_listed },
+	{ "p71", "covered sockets and FIFOs answer nobody",
 	  "programs of the person's that listen in sight of the agent", attempt_covered },
 };
 const size_t probes_sockets_count = ELEMENTSOF(probes_sockets);

@@ -23,7 +23,7 @@ typedef struct Probing Probing; /* what a probe that runs has found (probing.h) 
 
 typedef struct Probe {
 	const char *id;     /* "p01": never another meaning, and never used again */
-	const char *title;  /* what is attempted */
+	const char *title;  /* what stands when it is blocked */
 	const char *stands; /* what an agent would have if it succeeded: for docs/probes.md */
 	void (*attempt)(Probing *p);
 	bool waits; /* it mostly waits for answers: it begins before the others and ends beside them */
