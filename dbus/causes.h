@@ -46,8 +46,8 @@
 #define CAUSE_USERNS_ROOT_ONLY "user namespaces are for root alone (kernel.unprivileged_userns_clone is 0)"
 #define FIX_USERNS_ROOT_ONLY "sysctl -w kernel.unprivileged_userns_clone=1"
 #define CAUSE_USERNS_APPARMOR "AppArmor restricts user namespaces (%s: %s)"
-#define FIX_USERNS_APPARMOR                                                                             \
-	"load the profile that permits them ('apparmor_parser -r /etc/apparmor.d/claude-sandbox'), or " \
+#define FIX_USERNS_APPARMOR                                                                  \
+	"copy " CS_APPARMOR_PATH " to /etc/apparmor.d and load it (apparmor_parser -r), or " \
 	"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
 #define CAUSE_USERNS_SECCOMP "a seccomp filter (a container's) forbids user namespaces (%s: %s)"
 #define FIX_USERNS_SECCOMP "start the container with one that permits unshare and clone"

@@ -118,6 +118,7 @@
 #define CS_BUS_POLICY_PATH "/usr/share/dbus-1/system.d/" CS_BUS_NAME ".conf"
 #define CS_ACTIVATION_PATH "/usr/share/dbus-1/system-services/" CS_BUS_NAME ".service"
 #define CS_ACTIONS_PATH "/usr/share/polkit-1/actions/" CS_BUS_NAME ".policy"
+#define CS_APPARMOR_PATH "/usr/share/claude-sandbox/apparmor/claude-sandbox"
 #define CS_DAEMON_PATH CS_LIBEXEC_DIR "/claude-sandboxd"
 #define CS_LAUNCH_PATH CS_LIBEXEC_DIR "/launch"
 #define CS_SESSION_PATH CS_LIBEXEC_DIR "/session"

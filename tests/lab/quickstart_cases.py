@@ -68,6 +68,8 @@ def from_nothing_and_back(lab):
     result = run(lab)
     equal(result.status, 0, repr(result))
     holds(b"works" in result.out and b"0666" in result.out and b"started the system bus" in result.out, repr(result))
+    holds(b"claude-sandbox doctor: " in result.out and b" 0 wrong" in result.out, repr(result))
+    holds(b"claude-sandbox verify: 22 of 22 passed" in result.out, repr(result))
     equal(tree(), before, "the person's checkout is as it was")
     for user in (ALICE, ROOT):
         equal(lab.shell("exit 7", user).status, 7)
