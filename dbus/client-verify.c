@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "dbus/client-verify.h"
 
+#include "dbus/client-peer.h"
 #include "dbus/wire.h"
 
 /* sd_bus_call_async(3): 0 would be a default of 25 s. */
@@ -105,6 +106,7 @@ int client_read_row_signal(sd_bus_message *m, const char *call, ClientTable *ret
 
 typedef struct RowsWait {
 	const char *call;
+	char *owner; /* of the service's name: nobody else's rows count */
 	ClientRowFunction function;
 	void *userdata;
 	sd_bus_message *reply;
@@ -118,7 +120,8 @@ static int on_row(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	int r;
 
 	/* A row that cannot be read is in the answer, or the answer cannot be read. */
-	if (wait->result >= 0 && client_read_row_signal(m, wait->call, &row) > 0) {
+	if (wait->result >= 0 && client_is_from(m, wait->owner) &&
+	    client_read_row_signal(m, wait->call, &row) > 0) {
 		r = wait->function(wait->userdata, &row);
 		if (r < 0)
 			wait->result = r;
@@ -157,8 +160,13 @@ int client_call_for_rows(sd_bus *bus, sd_bus_message *message, const char *call,
 	_cleanup_(slot_unref) sd_bus_slot *rows = NULL, *answer = NULL;
 	RowsWait wait = { .call = call, .function = function, .userdata = userdata };
 	_cleanup_message_ sd_bus_message *reply = NULL;
+	_cleanup_free_ char *owner = NULL;
 	int r;
 
+	r = client_find_owner(bus, &owner, reterr);
+	if (r < 0)
+		return r;
+	wait.owner = owner;
 	r = sd_bus_match_signal(bus, &rows, CS_BUS_NAME, CS_MANAGER_PATH, CS_MANAGER_INTERFACE, CS_SIGNAL_ROW,
 				on_row, &wait);
 	if (r >= 0)

@@ -3,6 +3,7 @@
 /* denied: what a session's agent tried to reach and may not, once or as it comes. */
 
 #include "dbus/client-events.h"
+#include "dbus/client-peer.h"
 #include "dbus/wire.h"
 #include "service/link/pack.h"
 #include "shim/verb.h"
@@ -80,9 +81,15 @@ typedef struct Follow {
 	const SandboxCall *call;
 	const SandboxContext *context;
 	const char *id;
+	char *owner; /* of the service's name: nobody else is believed */
 	bool ended, renewed;
 	int status;
 } Follow;
+
+static void follow_done(Follow *follow)
+{
+	free(follow->owner);
+}
 
 /* One object, or one line, for each row. Return: 0, -ENOMEM, or the error of the stream. */
 static int show_more(const Follow *follow, const ClientTable *rows)
@@ -106,7 +113,8 @@ static int on_denied(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	_cleanup_(client_table_done) ClientTable row = { 0 };
 	Follow *follow = userdata;
 
-	if (client_read_row(m, CLIENT_DENIED_ROW, &row) == 0 && show_more(follow, &row) < 0) {
+	if (client_is_from(m, follow->owner) && client_read_row(m, CLIENT_DENIED_ROW, &row) == 0 &&
+	    show_more(follow, &row) < 0) {
 		follow->ended = true;
 		follow->status = CS_EXIT_REFUSED;
 	}
@@ -118,7 +126,8 @@ static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	Follow *follow = userdata;
 	const char *id;
 
-	if (sd_bus_message_read_basic(m, 's', &id) > 0 && streq(id, follow->id))
+	if (client_is_from(m, follow->owner) && sd_bus_message_read_basic(m, 's', &id) > 0 &&
+	    streq(id, follow->id))
 		follow->ended = true;
 	return 0;
 }
@@ -129,9 +138,18 @@ static int on_owner(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	Follow *follow = userdata;
 	const char *name, *old, *new;
 
-	if (sd_bus_message_read(m, "sss", &name, &old, &new) > 0 && streq(name, CS_BUS_NAME) && *new)
+	if (client_is_from_bus(m) && sd_bus_message_read(m, "sss", &name, &old, &new) > 0 &&
+	    streq(name, CS_BUS_NAME) && *new)
 		follow->renewed = true;
 	return 0;
+}
+
+static int subscribe(sd_bus *bus, Follow *follow, sd_bus_error *reterr)
+{
+	int r = client_subscribe(bus, reterr);
+
+	free(TAKE_PTR(follow->owner));
+	return r < 0 ? r : client_find_owner(bus, &follow->owner, reterr);
 }
 
 static int listen_to(sd_bus *bus, Follow *follow, sd_bus_error *reterr)
@@ -151,7 +169,7 @@ static int listen_to(sd_bus *bus, Follow *follow, sd_bus_error *reterr)
 	if (r >= 0)
 		r = sd_bus_match_signal(bus, NULL, "org.freedesktop.DBus", "/org/freedesktop/DBus",
 					"org.freedesktop.DBus", "NameOwnerChanged", on_owner, follow);
-	return r < 0 ? sd_bus_error_set_errno(reterr, r) : client_subscribe(bus, reterr);
+	return r < 0 ? sd_bus_error_set_errno(reterr, r) : subscribe(bus, follow, reterr);
 }
 
 static int follow_signals(sd_bus *bus, Follow *follow)
@@ -162,7 +180,7 @@ static int follow_signals(sd_bus *bus, Follow *follow)
 	while (!follow->ended && r >= 0) {
 		if (follow->renewed) {
 			follow->renewed = false;
-			r = client_subscribe(bus, &error);
+			r = subscribe(bus, follow, &error);
 			continue;
 		}
 		r = sd_bus_process(bus, NULL);
@@ -174,7 +192,7 @@ static int follow_signals(sd_bus *bus, Follow *follow)
 
 int verb_denied(const SandboxCall *call, const SandboxContext *context)
 {
-	Follow follow = { .call = call, .context = context };
+	_cleanup_(follow_done) Follow follow = { .call = call, .context = context };
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_(client_table_done) ClientTable table = { 0 };
 	_cleanup_bus_ sd_bus *bus = NULL;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "dbus/client-events.h"
+#include "dbus/client-peer.h"
 #include "dbus/text.h"
 #include "shim/verb.h"
 #include "shim/verbs.h"
@@ -123,6 +124,7 @@ typedef struct Follower {
 	uint64_t last_usec;  /* shown already */
 	bool again;          /* the service has gone: what it said meanwhile was for nobody */
 	int status;
+	char *owner; /* of the service's name: nobody else is believed */
 } Follower;
 
 /* A table would have its widths from all of its rows. */
@@ -171,8 +173,10 @@ static int on_event(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 {
 	_cleanup_(client_event_done) ClientEvent event = { 0 };
 
-	if (client_read_event(m, &event) >= 0)
-		follower_show(userdata, &event);
+	Follower *follower = userdata;
+
+	if (client_is_from(m, follower->owner) && client_read_event(m, &event) >= 0)
+		follower_show(follower, &event);
 	return 0;
 }
 
@@ -181,7 +185,7 @@ static int on_owner(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	Follower *follower = userdata;
 	const char *name, *before, *after;
 
-	if (sd_bus_message_read(m, "sss", &name, &before, &after) >= 0 && *before)
+	if (client_is_from_bus(m) && sd_bus_message_read(m, "sss", &name, &before, &after) >= 0 && *before)
 		follower->again = true;
 	return 0;
 }
@@ -194,6 +198,9 @@ static int catch_up(Follower *follower, sd_bus *bus, sd_bus_error *reterr)
 
 	follower->again = false;
 	r = client_subscribe(bus, reterr);
+	free(TAKE_PTR(follower->owner));
+	if (r >= 0)
+		r = client_find_owner(bus, &follower->owner, reterr);
 	if (r >= 0)
 		r = client_list_events(bus, follower->session, follower->last_usec, &events, reterr);
 	for (size_t i = 0; r >= 0 && i < events.n && follower->status == 0; i++)
@@ -225,6 +232,16 @@ static int follow(Follower *follower, sd_bus *bus)
 			r = 0;
 	}
 	return r < 0 ? verb_complain(follower->context, r, &error) : follower->status;
+}
+
+static int follow_all(const SandboxCall *call, const SandboxContext *context, const char *session,
+		      sd_bus *bus)
+{
+	Follower follower = { .call = call, .context = context, .session = session };
+	int status = follow(&follower, bus);
+
+	free(follower.owner);
+	return status;
 }
 
 /*
@@ -290,7 +307,7 @@ int verb_log(const SandboxCall *call, const SandboxContext *context)
 			return r;
 	}
 	if (call->option)
-		return follow(&(Follower){ .call = call, .context = context, .session = session ?: "" }, bus);
+		return follow_all(call, context, session ?: "", bus);
 	r = client_list_events(bus, session ?: "", 0, &events, &error);
 	if (r < 0)
 		return verb_complain(context, r, &error);

@@ -3,6 +3,7 @@
 /* What the bus tells unasked: who owns the service's name, what the service says about its sessions. */
 
 #include "dbus/client-events.h"
+#include "dbus/client-peer.h"
 #include "tui/feed-state.h"
 
 #define BUS_DRIVER "org.freedesktop.DBus"
@@ -14,18 +15,16 @@
 
 static bool is_from_service(const Feed *feed, sd_bus_message *m)
 {
-	const char *sender = sd_bus_message_get_sender(m);
-
-	return feed->owner && sender && streq(sender, feed->owner);
+	return feed->owner && client_is_from(m, feed->owner);
 }
 
 static int on_owner(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 {
-	const char *name, *before, *owner, *sender = sd_bus_message_get_sender(m);
+	const char *name, *before, *owner;
 	Feed *feed = userdata;
 
-	if (!sender || !streq(sender, BUS_DRIVER) ||
-	    sd_bus_message_read(m, "sss", &name, &before, &owner) <= 0 || !streq(name, CS_BUS_NAME))
+	if (!client_is_from_bus(m) || sd_bus_message_read(m, "sss", &name, &before, &owner) <= 0 ||
+	    !streq(name, CS_BUS_NAME))
 		return 0;
 	if (*owner) {
 		feed_set_owner(feed, owner);

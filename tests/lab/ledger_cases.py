@@ -11,10 +11,10 @@ import time
 
 import bus
 import network
-from bus_cases import Held
+from bus_cases import Held, as_user
 from case import SANDBOX, equal, holds, processes, test, wait_for
 from failure_cases import SESSION
-from machine import ALICE, BOB, ROOT
+from machine import ALICE, BOB, MALLORY, ROOT
 from reach_cases import arrived, quiet
 
 BOTH = (ALICE, ROOT)
@@ -358,6 +358,32 @@ def counts_outlive_the_service(lab):
         go_on(held)
         held.end()
     wait_for(lambda: "attempts" in bus.Bus.log()[mark:], "the end sums up what was denied")
+
+
+@test(60, needs="bus")
+def what_others_send_is_not_shown(lab):
+    """Another user may send anything to a follower's name on the bus: it is no row, and no end."""
+    def forge(connection):
+        import dbus
+        driver = connection.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus", introspect=False)
+        for name in driver.ListNames(dbus_interface="org.freedesktop.DBus"):
+            row = dbus.lowlevel.SignalMessage(held.path, bus.SESSION, "Denied")
+            row.append((1, "tcp", "10.66.66.66", 1, "forged", "forged", 1), signature="(tssqsst)")
+            gone = dbus.lowlevel.SignalMessage(bus.PATH, bus.MANAGER, "SessionRemoved")
+            gone.append(held.id, held.path, signature="so")
+            for message in (row, gone) if name.startswith(":") else ():
+                message.set_destination(name)
+                connection.send_message(message)
+        connection.flush()
+        return "sent"
+    with Held(lab, ALICE, program(FLOOD, json.dumps(["10.1.2.3"]), "follow")) as held:
+        follow = lab.start([SANDBOX, "denied", "-f", held.id], ALICE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        lines = [follow.stdout.readline() for _ in range(6)]
+        equal(as_user(MALLORY, forge), "sent")
+        lines += [follow.stdout.readline() for _ in range(6)]
+        holds(all(lines) and b"10.66.66.66" not in b"".join(lines), lines)
+        follow.terminate()
+        follow.communicate()
 
 
 @test(60, needs="bus")
