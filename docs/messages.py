@@ -11,13 +11,14 @@ import re
 import sys
 
 FOLDERS = ("dbus", "service/daemon", "service/inside", "service/link", "service/net", "service/plan", "service/session",
-           "shim")
-CALLS = ("refuse", "refuse_call", "build_refuse", "sd_bus_error_setf", "sd_bus_error_set", "complain", "refused",
+           "shim", "tui")
+CALLS = ("refuse", "dump_refuse", "refuse_call", "build_refuse", "sd_bus_error_setf", "sd_bus_error_set", "complain", "refused",
          "finish_refused", "session_fail", "session_refuse", "session_end_because", "end_for_the_network", "launch_abort",
          "launch_refuse", "stop_refuse", "verb_refuse", "sd_bus_reply_method_errorf", "channel_fail", "fail_with_fix", "asprintf", "wire_lost")
 WHERE = {"dbus": "The bus", "service/daemon": "The service", "service/inside": "Inside the jail",
          "service/link": "Between the programs", "service/net": "The jail's network",
-         "service/plan": "Configuration, workspace and mounts", "service/session": "The session", "shim": "The command"}
+         "service/plan": "Configuration, workspace and mounts", "service/session": "The session", "shim": "The command",
+         "tui": "The screen"}
 HEAD = """<!-- SPDX-License-Identifier: MIT -->
 <!-- Made by docs/messages.py from the sentences in the code; a test holds the two together. -->
 # Messages

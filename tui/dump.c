@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <time.h>
 
-#include "dbus/text.h"
 #include "tui/feed.h"
 #include "tui/words.h"
 
@@ -127,15 +126,16 @@ typedef struct Dump {
 	int status;
 } Dump;
 
-static void finish(Dump *dump, int status, const char *sentence)
+static void finish(Dump *dump, int status)
 {
-	if (sentence) {
-		_cleanup_free_ char *line = text_sentence(sentence, dump->options->style.utf8);
-
-		fprintf(dump->options->err, "claude-sandbox-tui: %s\n", line ?: "no memory");
-	}
 	dump->status = status;
 	(void)sd_event_exit(dump->event, 0);
+}
+
+static void dump_refuse(Dump *dump, int status, const char *sentence)
+{
+	print_complaint(dump->options->err, sentence);
+	finish(dump, status);
 }
 
 /* The session that is meant becomes the open one. Return: is there one, or none needed? */
@@ -158,14 +158,15 @@ static bool choose(Dump *dump)
 	if (n == 1)
 		return model_open(dump->model, found->session.id) == 0;
 	if (options->session)
-		finish(dump, CS_EXIT_FOUND,
-		       n == 0 ? "no session has that id; '--dump sessions' lists them"
-			      : "more than one session's id begins so; give more of it");
+		dump_refuse(dump, CS_EXIT_FOUND,
+			    n == 0 ? "no session has that id; '--dump sessions' lists them"
+				   : "more than one session's id begins so; give more of it");
 	else
-		finish(dump, CS_EXIT_FOUND,
-		       n == 0 ? "there is no session"
-			      : "there is more than one session; name one by its id ('--dump sessions' lists "
-				"them)");
+		dump_refuse(dump, CS_EXIT_FOUND,
+			    n == 0 ? "there is no session; start an agent in a project"
+				   : "there is more than one session; name one by its id ('--dump sessions' "
+				     "lists "
+				     "them)");
 	return false;
 }
 
@@ -200,7 +201,7 @@ static bool all_settled(const Dump *dump, const char **ret_problem)
 			if (!is_settled(table))
 				return false;
 			if (table->state == MODEL_FAILED)
-				*ret_problem = table->problem ?: "the service does not say it";
+				*ret_problem = table->problem ?: "the service does not say it; try again";
 		}
 	}
 	return true;
@@ -224,9 +225,10 @@ static void print(Dump *dump)
 	r = state ? dump_print(options->out, options->view, &context, options->json, &options->style)
 		  : -ENOMEM;
 	if (r == 0)
-		finish(dump, dump->status, NULL);
+		finish(dump, dump->status);
 	else
-		finish(dump, CS_EXIT_REFUSED, r == -ENOMEM ? "no memory; close something" : strerror(-r));
+		dump_refuse(dump, CS_EXIT_REFUSED,
+			    r == -ENOMEM ? "no memory; close something" : strerror(-r));
 }
 
 /* Verify or Doctor: begun once, and waited for. Return: has it ended? */
@@ -240,11 +242,12 @@ static bool run(Dump *dump, ModelPart part)
 		dump->running = true;
 		r = feed_run(dump->feed, &effect);
 		if (r < 0)
-			finish(dump, CS_EXIT_REFUSED, strerror(-r));
+			dump_refuse(dump, CS_EXIT_REFUSED, strerror(-r));
 		return false;
 	}
 	if (going->state == RUN_FAILED)
-		finish(dump, CS_EXIT_REFUSED, going->problem ?: "the checks could not be run");
+		dump_refuse(dump, CS_EXIT_REFUSED,
+			    going->problem ?: "the checks could not be run; try again");
 	if (going->state == RUN_ENDED)
 		dump->status = going->passed ? 0 : CS_EXIT_FOUND;
 	return going->state == RUN_ENDED;
@@ -258,13 +261,14 @@ static int on_look(sd_event_source *source, void *userdata)
 
 	dump->look = sd_event_source_disable_unref(dump->look);
 	if (dump->model->link == LINK_NO_BUS || dump->model->link == LINK_NO_SERVICE) {
-		finish(dump, CS_EXIT_REFUSED, dump->model->problem ?: "the service does not answer");
+		dump_refuse(dump, CS_EXIT_REFUSED,
+			    dump->model->problem ?: "the service does not answer; try again");
 		return 0;
 	}
 	if (dump->model->link != LINK_UP)
 		return 0;
 	if (dump->model->sessions_state == MODEL_FAILED) {
-		finish(dump, CS_EXIT_REFUSED, dump->model->sessions_problem);
+		dump_refuse(dump, CS_EXIT_REFUSED, dump->model->sessions_problem);
 		return 0;
 	}
 	if (dump->model->sessions_state != MODEL_HERE)
@@ -281,7 +285,7 @@ static int on_look(sd_event_source *source, void *userdata)
 	if (!all_settled(dump, &problem))
 		return 0;
 	if (problem)
-		finish(dump, CS_EXIT_REFUSED, problem);
+		dump_refuse(dump, CS_EXIT_REFUSED, problem);
 	else
 		print(dump);
 	return 0;
@@ -292,7 +296,7 @@ static void look(void *userdata)
 	Dump *dump = userdata;
 
 	if (!dump->look && sd_event_add_defer(dump->event, &dump->look, on_look, dump) < 0)
-		finish(dump, CS_EXIT_REFUSED, "no memory; close something");
+		dump_refuse(dump, CS_EXIT_REFUSED, "no memory; close something");
 }
 
 int dump_run(const DumpOptions *options)
@@ -318,7 +322,7 @@ int dump_run(const DumpOptions *options)
 		}
 	}
 	if (r < 0) {
-		fprintf(options->err, "claude-sandbox-tui: %s\n", strerror(-r));
+		print_complaint(options->err, strerror(-r));
 		dump.status = CS_EXIT_REFUSED;
 	}
 	sd_event_source_disable_unref(dump.look);

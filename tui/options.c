@@ -82,6 +82,11 @@ int options_parse(int argc, char *const *argv, Options *ret, char **ret_problem)
 			r = take_value(argc, argv, &i, &words[k].word, words[k].value, ret_problem);
 		if (r < 0)
 			return r;
+		/* --dump VIEW SESSION */
+		if (r == 0 && argv[i][0] != '-' && options.dump && !options.session) {
+			options.session = argv[i];
+			r = 1;
+		}
 		if (r == 0)
 			return refuse(ret_problem, -EINVAL,
 				      "'%s' is not understood; see claude-sandbox-tui --help", argv[i]);
@@ -92,9 +97,12 @@ int options_parse(int argc, char *const *argv, Options *ret, char **ret_problem)
 		return refuse_view(options.view, ret_problem);
 	if (options.json && !options.dump)
 		return refuse(ret_problem, -EINVAL, "--json goes with --dump VIEW");
-	if (options.session && (!options.dump || !client_id_is_prefix(options.session)))
+	if (options.session && !options.dump)
+		return refuse(ret_problem, -EINVAL, "--session ID goes with --dump VIEW");
+	if (options.session && !client_id_is_prefix(options.session))
 		return refuse(ret_problem, -EINVAL,
-			      "--session ID goes with --dump VIEW; ID is a session's id or its beginning");
+			      "'%s' is no session's id or its beginning; '--dump sessions' lists them",
+			      options.session);
 	if (options.host && !client_remote_is_valid(options.host))
 		return refuse(ret_problem, -EINVAL,
 			      "'%s' is not [USER@]HOST[:PORT]; see claude-sandbox-tui --help", options.host);
@@ -107,7 +115,7 @@ void options_help(FILE *out)
 	const View *view;
 
 	fprintf(out, "usage: claude-sandbox-tui [-H [USER@]HOST[:PORT]] [--view VIEW]\n"
-		     "       claude-sandbox-tui [-H [USER@]HOST[:PORT]] --dump VIEW [--session ID] [--json]\n"
+		     "       claude-sandbox-tui [-H [USER@]HOST[:PORT]] --dump VIEW [ID] [--json]\n"
 		     "\n"
 		     "Shows the sessions of coding agents, what each may touch and reach, and what it was "
 		     "refused; edits "
@@ -115,7 +123,7 @@ void options_help(FILE *out)
 		     "\n"
 		     "  --view VIEW     begin with this view\n"
 		     "  --dump VIEW     print a view and exit; with --json as JSON\n"
-		     "  --session ID    of this session; else of the only one\n"
+		     "  ID              of this session (or the beginning of its id); else of the only one\n"
 		     "  -H, --host      look at another machine, by ssh\n"
 		     "  -h, --help      this help\n"
 		     "  --version       show the version\n"

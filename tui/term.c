@@ -431,7 +431,8 @@ void term_mouse(Term *term, bool on)
 	if (on == term->mouse)
 		return;
 	term->mouse = on;
-	(void)mousemask(on ? BUTTON1_PRESSED | BUTTON1_CLICKED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+	/* Of an event that is not asked for curses waits, blocking, for the one behind it. */
+	(void)mousemask(on ? ALL_MOUSE_EVENTS : 0, NULL);
 }
 
 void term_beep(Term *term)

@@ -35,9 +35,11 @@ static int key_of(const ModelSession *session, size_t row, char **ret)
 {
 	const ClientTable *table = &session->denied.table;
 
-	return words_set(ret, "%s %s %s %s %s", session->session.id, words_cell(table, row, DENIED_PROTOCOL),
-			 words_cell(table, row, DENIED_ADDRESS), words_cell(table, row, DENIED_PORT),
-			 words_cell(table, row, DENIED_PROGRAM));
+	/* As the service tells them apart. */
+	return words_set(ret, "%s %s %s %s %s %s", session->session.id,
+			 words_cell(table, row, DENIED_PROTOCOL), words_cell(table, row, DENIED_ADDRESS),
+			 words_cell(table, row, DENIED_PORT), words_cell(table, row, DENIED_PROGRAM),
+			 words_cell(table, row, DENIED_REASON));
 }
 
 static int row(const ViewContext *context, const ModelSession *session, size_t i, Rows *to)
@@ -85,10 +87,11 @@ static int headline(const ViewContext *context, char **ret)
 	_cleanup_free_ char *who = NULL;
 
 	if (shows_all(context))
-		return words_set(ret, "What agents of all sessions tried to reach and may not, as it comes.");
+		return words_set(ret,
+				 "What the agents of all sessions tried to reach and may not. a: allow.");
 	if (words_session(context, model_open_session(context->model), &who) < 0)
 		return -ENOMEM;
-	return words_set(ret, "What %s tried to reach and may not, as it comes.", who);
+	return words_set(ret, "What %s tried to reach and may not.", who);
 }
 
 static const char *empty(const ViewContext *context)

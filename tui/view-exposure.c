@@ -31,10 +31,6 @@ static const Meaning kinds[] = {
 	{ "variable", "of the environment with which the agent was started; its value is not told" },
 };
 
-typedef struct State {
-	char *base; /* id of the session to compare with, or NULL */
-} State;
-
 typedef struct Item {
 	const char *path, *mode, *kind, *origin, *reason;
 	size_t nth;          /* of several with the same path and kind */
@@ -96,13 +92,13 @@ static const Item *find_same(const Items *items, const Item *wanted)
 	return NULL;
 }
 
-/* The session to compare with, if there is one, it is another one, and it is known what it sees. */
+/* The session to compare with, if there is one and it is known what it sees. */
 static const ModelSession *base_of(const ViewContext *context, const ModelSession *session)
 {
-	const State *state = context->state;
-	const ModelSession *base = state && state->base ? model_session(context->model, state->base) : NULL;
+	const char *id = context->model->compare;
+	const ModelSession *base = id ? model_session(context->model, id) : NULL;
 
-	return base && session && base != session && base->exposure.table.n_rows > 0 ? base : NULL;
+	return base && session && base != session && base->exposure.state == MODEL_HERE ? base : NULL;
 }
 
 /* What is shown: all of the open session, or how it differs. before keeps what removed ones point into. */
@@ -207,7 +203,6 @@ static int headline(const ViewContext *context, char **ret)
 {
 	const ModelSession *session = model_open_session(context->model);
 	const ModelSession *base = base_of(context, session);
-	const State *state = context->state;
 	_cleanup_free_ char *other = NULL;
 
 	if (!session || session->exposure.state != MODEL_HERE)
@@ -215,23 +210,16 @@ static int headline(const ViewContext *context, char **ret)
 	if (base) {
 		if (words_session(context, base, &other) < 0)
 			return -ENOMEM;
-		return words_set(
-			ret,
-			"Only what differs: + is only here, - is only in %s, ~ is in both in another "
-			"way. = ends it.",
-			other);
+		return words_set(ret,
+				 "Only what differs: + here, - there, ~ in both in another way (= ends it). "
+				 "There is %s.",
+				 other);
 	}
-	if (state && state->base && streq(state->base, session->session.id))
-		return words_set(
-			ret,
-			"This session is remembered: the Exposure of another one (]) shows what differs. "
-			"= ends it.");
 	return words_set(
 		ret,
-		"%zu paths: %zu can be changed (rw), %zu read (ro), %zu are hidden, %zu are the jail's "
-		"own; %zu variables.",
-		session->exposure.table.n_rows, count_mode(session, "rw"), count_mode(session, "ro"),
-		count_mode(session, "masked"), count_mode(session, "private"),
+		"%zu %s be changed (rw), %zu only read (ro), %zu masked, %zu private; %zu variables. w: why?",
+		count_mode(session, "rw"), count_mode(session, "rw") == 1 ? "path can" : "paths can",
+		count_mode(session, "ro"), count_mode(session, "masked"), count_mode(session, "private"),
 		session->environment.table.n_rows);
 }
 
@@ -316,22 +304,26 @@ static int details(const ViewContext *context, const char *key, char **ret)
 
 #define OTHERS_MOST 9u /* a key each */
 
-static int offer(const ViewContext *context, const ModelSession *session, Effect *ret)
+static bool is_other(const ViewContext *context, const ModelSession *session)
+{
+	return session != model_open_session(context->model) && !session->ended;
+}
+
+static int offer(const ViewContext *context, Effect *ret)
 {
 	ret->parts = calloc(OTHERS_MOST, sizeof(*ret->parts));
 	if (!ret->parts || words_set(&ret->title, "Compare with which session?") < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < context->model->n_sessions && ret->n_parts < OTHERS_MOST; i++) {
+	for (size_t i = 0; i < context->model->n_sessions; i++) {
 		const ModelSession *other = context->model->sessions[i];
 		Effect *part = &ret->parts[ret->n_parts];
 
-		if (other == session || other->ended)
+		if (!is_other(context, other))
 			continue;
 		ret->n_parts++;
-		part->kind = EFFECT_GO;
-		part->view = strdup(view_exposure.name);
+		part->kind = EFFECT_COMPARE;
 		part->session = strdup(other->session.id);
-		if (!part->view || !part->session || words_session(context, other, &part->title) < 0 ||
+		if (!part->session || words_session(context, other, &part->title) < 0 ||
 		    words_set(&part->text, "%zu", ret->n_parts) < 0)
 			return -ENOMEM;
 	}
@@ -339,31 +331,47 @@ static int offer(const ViewContext *context, const ModelSession *session, Effect
 	return 0;
 }
 
+static int accept_other(const ViewContext *context, const char *typed, Effect *ret)
+{
+	const ModelSession *found = NULL;
+
+	for (size_t i = 0; *typed && i < context->model->n_sessions; i++) {
+		const ModelSession *other = context->model->sessions[i];
+
+		if (!is_other(context, other) || !starts_with(other->session.id, typed))
+			continue;
+		if (found)
+			return words_tell(ret, "more than one session's id begins so; give more of it");
+		found = other;
+	}
+	if (!found)
+		return words_tell(ret, "no other session's id begins so; the view Sessions lists them");
+	ret->kind = EFFECT_COMPARE;
+	ret->session = strdup(found->session.id);
+	return ret->session ? 0 : -ENOMEM;
+}
+
 static int compare(const ViewContext *context, const char *key, Effect *ret)
 {
-	const ModelSession *session = model_open_session(context->model);
-	State *state = context->state;
 	size_t others = 0;
 
-	if (!session)
+	if (!model_open_session(context->model))
 		return words_tell(ret, "no session is open; choose one in the view Sessions, with Enter");
-	if (state->base) {
-		free(state->base);
-		state->base = NULL;
-		ret->kind = EFFECT_REFRESH;
+	if (context->model->compare) {
+		ret->kind = EFFECT_COMPARE;
 		return 0;
 	}
 	for (size_t i = 0; i < context->model->n_sessions; i++)
-		others += context->model->sessions[i] != session && !context->model->sessions[i]->ended;
+		others += is_other(context, context->model->sessions[i]);
 	if (others == 0)
 		return words_tell(ret, "there is no other session to compare this one with");
-	state->base = strdup(session->session.id);
-	if (!state->base)
-		return -ENOMEM;
 	if (others <= OTHERS_MOST)
-		return offer(context, session, ret);
-	return words_tell(ret, "this session is remembered; open another one, and its Exposure shows what "
-			       "differs");
+		return offer(context, ret);
+	ret->kind = EFFECT_PROMPT;
+	ret->accept = accept_other;
+	if (words_set(&ret->title, "Compare with the session whose id begins with") < 0)
+		return -ENOMEM;
+	return words_set(&ret->text, "%s", "");
 }
 
 /* "PATH": which entry decides about it? Links are the agent's business: what is typed is taken as it is. */
@@ -411,14 +419,6 @@ static int ask_why(const ViewContext *context, const char *key, Effect *ret)
 	return 0;
 }
 
-static void state_done(void *data)
-{
-	State *state = data;
-
-	free(state->base);
-	state->base = NULL;
-}
-
 static const ViewAction actions[] = {
 	{ COMMAND_DIFF, compare },
 	{ COMMAND_WHY, ask_why },
@@ -434,8 +434,6 @@ const View view_exposure = {
 	.sort_column = SIZE_MAX,
 	.wants = MODEL_SESSIONS | MODEL_EXPOSURE | MODEL_ENVIRONMENT,
 	.of_session = true,
-	.state_size = sizeof(State),
-	.state_done = state_done,
 	.rows = rows,
 	.headline = headline,
 	.empty = empty,

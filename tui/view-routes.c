@@ -117,13 +117,12 @@ static int headline(const ViewContext *context, char **ret)
 	if (session->details_state == MODEL_HERE && !session->details.jailed)
 		return words_set(ret, "The network is shared: this agent reaches all that this machine "
 				      "reaches, every service on its 127.0.0.1 too.");
-	return words_set(ret, "%zu destinations are refused; %s; %zu ports cross. %s", count(session, "deny"),
-			 count(session, "internet") > 0 ? "the internet and what says 'allow' are reached"
-							: "only what says 'allow' is reached",
+	return words_set(ret, "%zu destinations are refused; %s; %zu ports cross.%s", count(session, "deny"),
+			 count(session, "internet") > 0 ? "the internet and 'allow' are reached"
+							: "only 'allow' is reached",
 			 session->ports.table.n_rows,
-			 streq(session->session.state, "offline")
-				 ? "Now this machine has no uplink: nothing outside answers."
-				 : "w asks about an address.");
+			 streq(session->session.state, "offline") ? " This machine has no uplink now."
+								  : " w: why?");
 }
 
 static const char *empty(const ViewContext *context)

@@ -268,7 +268,7 @@ static int details(const ViewContext *context, const char *key, char **ret)
 		r = say_reach(context, session, &words);
 	if (r == 0)
 		r = say_refused(session, &words);
-	words_text(&words, "Not told", session->details_problem ?: "");
+	words_text(&words, "Not told", session->ended ? "" : session->details_problem ?: "");
 	say_posture(session, &words);
 	words_path(&words, "Workspace", session->session.workspace);
 	words_text(&words, "Agent", session->session.agent);

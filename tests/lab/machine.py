@@ -285,7 +285,7 @@ def _install(directory):
     if not os.path.exists("/etc/claude-gitconfig"):
         write("/etc/claude-gitconfig", "")
     os.makedirs(TOOLS, exist_ok=True)
-    for folder in ("lab", "daemon", "bench"):
+    for folder in ("lab", "daemon", "bench", "tui"):
         tools = os.path.join(directory, "tests", folder)
         for name in os.listdir(tools) if os.path.isdir(tools) else ():
             path = os.path.join(tools, name)

@@ -76,9 +76,9 @@ static void exposure_is_paths_then_variables(void **state)
 			"|/x|rw|descriptor|caller|standard output|\n"
 			"|/x|rw|descriptor|caller|standard error|\n"
 			"|HOME||variable|account||\n");
-	headline_expect(&f,
-			"5 paths: 3 can be changed (rw), 1 read (ro), 0 are hidden, 1 are the jail's own; "
-			"1 variables.");
+	headline_expect(
+		&f,
+		"3 paths can be changed (rw), 1 only read (ro), 0 masked, 1 private; 1 variables. w: why?");
 	details_expect(&f, 2,
 		       "Path: /src/\\x1b[31m\n"
 		       "Mode: rw (can be read and changed, as its permissions allow)\n"
@@ -107,28 +107,31 @@ static void two_sessions_are_compared(void **state)
 	fixture_begin(&f, &view_exposure);
 	fixture_take(&f, A, MODEL_EXPOSURE, EXPOSED_MAX, seen_by_a);
 	fixture_take(&f, B, MODEL_EXPOSURE, EXPOSED_MAX, seen_by_b);
+	assert_int_equal(model_open(f.model, B), 0);
 	fixture_act(&f, COMMAND_DIFF, NULL, &effect);
 	assert_int_equal(effect.kind, EFFECT_CHOOSE);
 	assert_int_equal(effect.n_parts, 1);
-	assert_int_equal(effect.parts[0].kind, EFFECT_GO);
-	assert_string_equal(effect.parts[0].session, B);
-	assert_string_equal(effect.parts[0].title, "the claude session " B " of ann in /src");
-	assert_int_equal(model_open(f.model, B), 0);
+	assert_int_equal(effect.parts[0].kind, EFFECT_COMPARE);
+	assert_string_equal(effect.parts[0].session, A);
+	assert_string_equal(effect.parts[0].title, "the claude session " A " of ann in /src/\\x1b[31m");
+	assert_int_equal(model_compare(f.model, A), 0);
 	rows_expect(&f, "+|/home|rw|bind|/etc/c.conf:1|allow-write|\n"
 			"+|/src|rw|bind|current directory|the workspace|\n"
 			"~|/x|ro|descriptor|caller|standard output|\n"
 			"-|/home|private|tmpfs|homes|hides keys|\n"
 			"-|/src/\033[31m|rw|bind|current directory|the workspace|\n"
 			"-|/x|rw|descriptor|caller|standard error|\n");
-	headline_expect(&f, "Only what differs: + is only here, - is only in the claude session " A
-			    " of ann in /src/\\x1b[31m, ~ is in both in another way. = ends it.");
+	headline_expect(&f, "Only what differs: + here, - there, ~ in both in another way (= ends it). There "
+			    "is the claude session " A " of ann in /src/\\x1b[31m.");
 	details_of_every_row(&f);
 	details_expect(&f, 2,
 		       "Path: /x\nMode: ro (can be read, as its permissions allow, and not changed)\n"
 		       "Kind: descriptor (a file outside that the caller handed in, open)\n"
 		       "Origin: caller\nReason: standard output\nMode there: rw\nOrigin there: caller\n");
 	fixture_act(&f, COMMAND_DIFF, NULL, &effect); /* ends it */
-	assert_int_equal(effect.kind, EFFECT_REFRESH);
+	assert_int_equal(effect.kind, EFFECT_COMPARE);
+	assert_null(effect.session);
+	assert_int_equal(model_compare(f.model, NULL), 0);
 	rows_expect(&f, "|/|ro|bind|system|programs and libraries|\n"
 			"|/home|rw|bind|/etc/c.conf:1|allow-write|\n"
 			"|/src|rw|bind|current directory|the workspace|\n"
@@ -203,7 +206,7 @@ static void a_denied_row_is_allowed(void **state)
 	rows_expect(&f, "08:59:59Z|" A "|tcp|10.0.0.5|80|curl\033 (7)|12k|private network (RFC 1918)|\n"
 			"2026-01-30 09:00:00Z|" A "|||||3|others|\n");
 	details_of_every_row(&f);
-	fixture_act(&f, COMMAND_ALLOW, A " tcp 10.0.0.5 80 curl\033 (7)", &effect);
+	fixture_act(&f, COMMAND_ALLOW, A " tcp 10.0.0.5 80 curl\033 (7) private network (RFC 1918)", &effect);
 	assert_int_equal(effect.kind, EFFECT_CHOOSE);
 	assert_string_equal(effect.title, "Allow 10.0.0.5 (refused now: private network (RFC 1918))");
 	assert_int_equal(effect.n_parts, 3);
@@ -221,7 +224,7 @@ static void a_denied_row_is_allowed(void **state)
 	assert_string_equal(effect.parts[2].text, "a");
 	assert_int_equal(effect.parts[2].call, CALL_ADD);
 	assert_non_null(strstr(effect.parts[2].question, "the agents of all users"));
-	fixture_act(&f, COMMAND_ALLOW, A "   0 ", &effect);
+	fixture_act(&f, COMMAND_ALLOW, A "   0  others", &effect);
 	assert_int_equal(effect.kind, EFFECT_TELL); /* a sum has no address */
 	fixture_act(&f, COMMAND_ALLOW, NULL, &effect);
 	assert_int_equal(effect.kind, EFFECT_TELL);
@@ -230,7 +233,7 @@ static void a_denied_row_is_allowed(void **state)
 	rows_expect(&f, "08:59:59Z|" A "|tcp|10.0.0.5|80|curl\033 (7)|12k|private network (RFC 1918)|\n"
 			"2026-01-30 09:00:00Z|" A "|||||3|others|\n"
 			"08:59:58Z|" B "|icmp|169.254.169.254||?|1|link-local|\n");
-	fixture_act(&f, COMMAND_ALLOW, B " icmp 169.254.169.254 0 ?", &effect);
+	fixture_act(&f, COMMAND_ALLOW, B " icmp 169.254.169.254 0 ? link-local", &effect);
 	assert_non_null(strstr(effect.parts[0].question, "clouds give credentials"));
 	effect_done(&effect);
 	fixture_end(&f);
@@ -277,8 +280,8 @@ static void a_view_is_printed(void **state)
 	assert_int_equal(dump_print(stream, f.view, &f.context, false, &style), 0);
 	fclose(stream);
 	assert_string_equal(
-		text, "What the claude session " A " of ann in /src/\\x1b[31m tried to reach and may not, "
-		      "as it comes.\n\n"
+		text, "What the claude session " A " of ann in /src/\\x1b[31m tried to reach and may not."
+		      "\n\n"
 		      "LAST                  SESSION           PROTO  ADDRESS   PORT  PROGRAM       COUNT  "
 		      "REASON\n"
 		      "08:59:59Z             " A "  tcp    10.0.0.5    80  curl\\x1b (7)    12k  private\n"
