@@ -127,6 +127,7 @@ void reach_add4(ReachTargets *targets, uint32_t address, uint16_t port, bool tok
 	in->sin_addr.s_addr = htonl(address);
 	target->size = sizeof(*in);
 	target->token = token || is_own(address);
+	target->group = address >= 0xe0000000u;
 	(void)inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
 	(void)snprintf(target->text, sizeof(target->text), "%s:%u", text, port);
 }
@@ -145,6 +146,7 @@ void reach_add6(ReachTargets *targets, const char *text, uint16_t port, unsigned
 	(void)inet_pton(AF_INET6, text, &in6->sin6_addr);
 	target->size = sizeof(*in6);
 	target->token = token;
+	target->group = in6->sin6_addr.s6_addr[0] == 0xff;
 	(void)snprintf(target->text, sizeof(target->text), "[%s]:%u", text, port);
 }
 
@@ -330,11 +332,36 @@ static bool is_token(const Probing *p, const char *data, size_t size)
 	return token && memmem(data, size, token, strlen(token));
 }
 
+/*
+ * Another probe may have sent it: to a port of the jail's own loopback that happens to be this one. So it has
+ * to come from the target, or, of a group, not be what probes send.
+ */
+static bool is_from_target(const Try *try, const struct sockaddr_storage *from, const char *data, size_t size)
+{
+	struct sockaddr_storage to;
+
+	if (!try->udp)
+		return true;
+	if (try->target->group)
+		return size != sizeof(message_text) - 1 || memcmp(data, message_text, size) != 0 ||
+		       (from->ss_family == AF_INET &&
+			!is_own(ntohl(((const struct sockaddr_in *)from)->sin_addr.s_addr)));
+	(void)target_address(try, &to);
+	if (from->ss_family != to.ss_family)
+		return false;
+	if (to.ss_family == AF_INET)
+		return ((const struct sockaddr_in *)from)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)&to)->sin_addr.s_addr;
+	return memcmp(&((const struct sockaddr_in6 *)from)->sin6_addr,
+		      &((const struct sockaddr_in6 *)&to)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
 static void take_event(Probing *p, Tries *tries, Try *try)
 {
 	char data[256];
 	int error = 0;
-	socklen_t size = sizeof(error);
+	struct sockaddr_storage from = { 0 };
+	socklen_t size = sizeof(error), from_size = sizeof(from);
 	ssize_t n;
 
 	if (getsockopt(try->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error) {
@@ -355,8 +382,10 @@ static void take_event(Probing *p, Tries *tries, Try *try)
 			end(tries, try, errno);
 		return;
 	}
-	n = recv(try->fd, data, sizeof(data), 0);
+	n = recvfrom(try->fd, data, sizeof(data), 0, (struct sockaddr *)&from, &from_size);
 	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n > 0 && !try->target->token && !is_from_target(try, &from, data, (size_t)n))
 		return;
 	if (n > 0 && (!try->target->token || is_token(p, data, (size_t)n)))
 		found(p, try, try->target->token ? "answered with the token" : "was answered");

@@ -23,6 +23,7 @@ typedef struct ReachTarget {
 	socklen_t size;
 	bool token; /* one of the jail's own addresses, or one that may answer: only the token tells */
 	bool udp_only, tcp_only;
+	bool group; /* who answers has another address */
 	char text[80];
 } ReachTarget;
 

@@ -47,11 +47,18 @@ static void attempt_keyrings(Probing *p)
 {
 	static const int rings[] = { RING_SESSION, RING_USER, RING_USER_SESSION };
 
-	probing_result(p, syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL), "a new session keyring");
+	bool joined = probing_result(p, syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL),
+				     "a new session keyring") >= 0;
+
 	for (size_t i = 0; i < ELEMENTSOF(rings); i++)
 		probing_result(p, syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, rings[i], 0), "keyring %d",
 			       rings[i]);
-	probing_result(p, syscall(SYS_add_key, "user", "probe", "x", 1, RING_SESSION), "add_key");
+	/* Never into one that stays. */
+	if (joined)
+		probing_result(p, syscall(SYS_add_key, "user", "probe", "x", 1, RING_SESSION), "add_key");
+	else
+		probing_rights(p, syscall(SYS_add_key, "no-such-kind", "probe", "x", 1, RING_SESSION),
+			       probing_refusals, "add_key");
 	probing_rights(p, syscall(SYS_request_key, "user", "no-such-key-of-a-probe", NULL, 0),
 		       probing_refusals, "request_key");
 }
@@ -156,7 +163,6 @@ static void attempt_machine(Probing *p)
 	probing_rights(p, syscall(SYS_acct, "/no-such-place"), probing_refusals, "acct");
 	probing_rights(p, syscall(SYS_quotactl_fd, root_fd, command, 4000000000u, &quota),
 		       (const int[]){ EPERM, EACCES, ENOSYS, EROFS, EINVAL, ENOTTY, 0 }, "quotactl");
-	probing_rights(p, syscall(SYS_vhangup), probing_refusals, "vhangup");
 	probing_rights(p, syscall(SYS_lookup_dcookie, 0ul, NULL, 0ul), probing_refusals, "lookup_dcookie");
 }
 

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
-#include <linux/nsfs.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -21,7 +20,7 @@
 #include "service/inside/probe-tables.h"
 
 #define PROCESSES_MAX 400u
-#define ANCESTORS_MAX 32u
+#define NUMBERS_MAX 33u /* levels of pid namespaces, and the first */
 
 static void attempt_trace(Probing *p)
 {
@@ -131,23 +130,50 @@ static bool is_number(const char *name)
 	return *name && strspn(name, "0123456789") == strlen(name);
 }
 
-/* Is the pid namespace of that process ours, or one that was made inside? */
-static bool is_inside(int directory_fd, uint64_t own)
+/* "NSpid: 1118 5": its numbers from the namespace of that /proc down to its own. Return: how many. */
+static size_t read_numbers(const char *process, int numbers[static NUMBERS_MAX])
 {
-	_cleanup_close_ int fd = openat(directory_fd, "ns/pid", O_RDONLY | O_CLOEXEC);
-	struct stat st;
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[64], line[512];
 
-	for (unsigned i = 0; fd >= 0 && i < ANCESTORS_MAX; i++) {
-		int parent;
+	(void)snprintf(path, sizeof(path), "/proc/%s/status", process);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		char *word, *rest = line + strlen("NSpid:");
+		size_t n = 0;
 
-		if (fstat(fd, &st) < 0)
-			return false;
-		if ((uint64_t)st.st_ino == own)
-			return true;
-		parent = ioctl(fd, NS_GET_PARENT);
-		close_fdp(&fd);
-		fd = parent;
+		if (!starts_with(line, "NSpid:"))
+			continue;
+		while (n < NUMBERS_MAX && (word = strsep(&rest, "\t \n")))
+			if (*word)
+				numbers[n++] = atoi(word);
+		return n;
 	}
+	return 0;
+}
+
+/*
+ * Has that process of /proc a number in our pid namespace, and is it that process? A pidfd by the number
+ * tells: its entry in /proc names the process as that /proc does.
+ */
+static bool is_inside(const char *process)
+{
+	_cleanup_close_ int pid_fd = FD_NONE;
+	_cleanup_fclose_ FILE *file = NULL;
+	int own[NUMBERS_MAX], numbers[NUMBERS_MAX];
+	size_t depth = read_numbers("self", own), n = read_numbers(process, numbers);
+	char path[64], line[256];
+
+	if (depth == 0 || n < depth)
+		return false;
+	pid_fd = (int)syscall(SYS_pidfd_open, numbers[depth - 1], 0);
+	if (pid_fd < 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pid_fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (starts_with(line, "Pid:"))
+			return atoi(line + strlen("Pid:")) == atoi(process);
 	return false;
 }
 
@@ -155,7 +181,6 @@ static void attempt_outsiders(Probing *p)
 {
 	static const char *const files[] = { "root/etc", "cwd", "exe", "fd/0", "ns/net", "ns/mnt" };
 	static const char *const readable[] = { "mem", "environ", "maps", "auxv" };
-	uint64_t own = probe_namespace("self", NAMESPACE_PID);
 	const Expectations *e = p->expectations;
 	unsigned seen = 0, refused = 0;
 	DIR *d = proc_is_ours() && !is_outside(e, NAMESPACE_PID) ? NULL : opendir("/proc");
@@ -168,7 +193,7 @@ static void attempt_outsiders(Probing *p)
 		if (!is_number(entry->d_name))
 			continue;
 		fd = openat(dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0 || is_inside(fd, own))
+		if (fd < 0 || is_inside(entry->d_name))
 			continue;
 		seen++;
 		for (size_t i = 0; i < ELEMENTSOF(files); i++) {
@@ -200,7 +225,6 @@ static void attempt_outsiders(Probing *p)
 /* A directory of /proc is as good as a pidfd for pidfd_send_signal(2). */
 static void attempt_signals(Probing *p)
 {
-	uint64_t own = probe_namespace("self", NAMESPACE_PID);
 	const Expectations *e = p->expectations;
 	DIR *d = proc_is_ours() && !is_outside(e, NAMESPACE_PID) ? NULL : opendir("/proc");
 	const struct dirent *entry;
@@ -208,7 +232,7 @@ static void attempt_signals(Probing *p)
 
 	if (is_outside(e, NAMESPACE_PID))
 		probing_escaped(p, "every process of the machine has a number here");
-	else if (own && e && e->namespaces[NAMESPACE_PID])
+	else if (e && e->namespaces[NAMESPACE_PID])
 		probing_blocked(p, "processes of outside have no number here");
 	while (d && (entry = readdir(d)) && seen < PROCESSES_MAX) {
 		_cleanup_close_ int fd = FD_NONE;
@@ -216,7 +240,7 @@ static void attempt_signals(Probing *p)
 		if (!is_number(entry->d_name))
 			continue;
 		fd = openat(dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0 || is_inside(fd, own))
+		if (fd < 0 || is_inside(entry->d_name))
 			continue;
 		seen++;
 		if (syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0)

@@ -287,6 +287,8 @@ static void attempt_broadcast(Probing *p)
 		    !reach_is_allowed(p, last))
 			reach_add4(&targets, last, 9, false);
 	}
+	for (size_t i = 0; i < targets.n; i++)
+		targets.targets[i].group = true;
 	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
 }
 
