@@ -196,6 +196,8 @@ static void on_session_changed(void *userdata, Session *session, unsigned change
 	if (changes & KEEPER_POSTURE && !session->hidden)
 		audit_posture(manager->audit, session);
 	signals_session_changed(&manager->signals, session, changes);
+	if (changes & KEEPER_STATE)
+		verify_session_changed(manager, session);
 }
 
 static void on_session_denied(void *userdata, Session *session, const LinkRow *rows, uint32_t n)
@@ -228,6 +230,7 @@ static void on_session_ended(void *userdata, Session *session)
 	Manager *manager = userdata;
 
 	launch_session_ended(manager, session);
+	verify_session_ended(manager, session);
 	if (!session->hidden)
 		audit_exit(manager->audit, session);
 

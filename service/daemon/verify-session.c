@@ -128,7 +128,7 @@ static void begin_next(Manager *manager, const Session *session)
 		for (VerifyRun *run = manager->verify_runs; run; run = run->next)
 			if (run->session == session)
 				oldest = run;
-		if (!oldest)
+		if (!oldest || (oldest->session->keeper && oldest->session->state == SESSION_STARTING))
 			return;
 		oldest->begun = true;
 		r = oldest->session->keeper
@@ -205,6 +205,21 @@ int verify_session_begin(Manager *manager, Client *client, sd_bus_message *call,
 	run->waiting = waiting;
 	begin_next(manager, session);
 	return 1;
+}
+
+void verify_session_changed(Manager *manager, const Session *session)
+{
+	begin_next(manager, session);
+}
+
+/* Whatever was begun is answered: its link has ended. */
+void verify_session_ended(Manager *manager, const Session *session)
+{
+	for (VerifyRun *run = manager->verify_runs, *next; run; run = next) {
+		next = run->next;
+		if (run->session == session)
+			run_answer(run, -ENOTCONN, NULL);
+	}
 }
 
 void verify_session_rows(Manager *manager, Session *session, const LinkRow *rows, uint32_t n)

@@ -3,7 +3,8 @@
 
 /*
  * Verify of a session that runs: the session checks its own jail, one run at a time. Calls that came before a
- * run began and want the same share it; who comes later waits for the next one.
+ * run began and want the same share it; who comes later waits for the next one. One that is about to start is
+ * checked when it runs.
  */
 
 #include "service/daemon/manager.h"
@@ -15,6 +16,9 @@
  * *reterr. */
 int verify_session_begin(Manager *manager, Client *client, sd_bus_message *call, Session *session,
 			 sd_bus_error *reterr);
+/* Its state is another, or it has ended: runs that waited for its start begin, or nobody waits any more. */
+void verify_session_changed(Manager *manager, const Session *session);
+void verify_session_ended(Manager *manager, const Session *session);
 /* What the session says meanwhile. */
 void verify_session_rows(Manager *manager, Session *session, const LinkRow *rows, uint32_t n);
 /* The client has left the bus: nobody waits any more. What runs comes to its end. */

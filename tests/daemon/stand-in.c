@@ -128,6 +128,9 @@ static void read_request(StandIn *s)
 	NEED(data && pread(SPAWN_FD_REQUEST, data, (size_t)st.st_size, 0) == st.st_size);
 	NEED(session_request_decode(data, (size_t)st.st_size, &s->request) == 0);
 	s->act = s->request.argv[0] ?: "run";
+	/* What is made to check has no arguments. */
+	for (size_t i = 0; s->request.purpose != PURPOSE_AGENT && s->request.environment[i]; i++)
+		s->act = starts_with(s->request.environment[i], "ACT=") ?: s->act;
 	for (size_t i = 0; i < s->request.config.n_values; i++)
 		if (s->request.config.values[i].key == CONFIG_ALLOW_IP)
 			NEED(strings_appendf(&s->allowed, "1%s", s->request.config.values[i].text) == 0);
@@ -255,6 +258,66 @@ static void send_table(StandIn *s, const LinkMessage *question)
 	send_message(s, &m);
 }
 
+static void send_check_often(StandIn *s, uint32_t serial, const char *id, const char *status, uint32_t n)
+{
+	LinkRow rows[250];
+	LinkMessage m = LINK_MESSAGE_INIT;
+
+	for (uint32_t i = 0; i < n; i++)
+		rows[i] = (LinkRow){ { (char *)id, (char *)status, (char *)"esc \x1b[2J", (char *)"\xff\n",
+				       (char *)"" } };
+
+	m.kind = LINK_ROWS;
+	m.serial = serial;
+	m.table = LINK_TABLE_CHECKS;
+	m.total = m.n_rows = n;
+	m.rows = rows;
+	send_message(s, &m);
+}
+
+static void send_check(StandIn *s, uint32_t serial, const char *id, const char *status)
+{
+	send_check_often(s, serial, id, status, 1);
+}
+
+/* Return: what the checks say of themselves. */
+static int send_checks(StandIn *s, uint32_t serial)
+{
+	unsigned n = acts(s, "checks-few") ? 3 : 22;
+	char id[4];
+
+	for (unsigned i = 1; i <= n; i++) {
+		(void)snprintf(id, sizeof(id), "%02u", i % 100);
+		send_check(s, serial, id, acts(s, "checks-bad") && i == 7 ? "fail" : "pass");
+	}
+	if (acts(s, "checks-twice"))
+		send_check(s, serial, "07", "pass");
+	if (acts(s, "checks-strange"))
+		send_check(s, serial, "p01", "excellent");
+	if (acts(s, "checks-foreign"))
+		send_check(s, serial + 7, "p01", "fail");
+	for (unsigned i = 0; acts(s, "checks-flood") && i < 3; i++)
+		send_check_often(s, serial, "p01", "pass", 250);
+	return acts(s, "checks-bad") || acts(s, "checks-liar") ? 1 : 0;
+}
+
+static void on_verify(StandIn *s, const LinkMessage *m)
+{
+	LinkMessage done = LINK_MESSAGE_INIT;
+
+	if (acts(s, "checks-silent"))
+		return;
+	done.kind = LINK_DONE;
+	done.serial = m->serial;
+	if (acts(s, "checks-killed")) {
+		done.result = -ECHILD;
+		done.text = (char *)"it was killed \x1b[1m";
+	} else {
+		done.result = send_checks(s, m->serial) ? LINK_CHECK_FAILED : 0;
+	}
+	send_message(s, &done);
+}
+
 static _noreturn_ void finish(StandIn *s, int status)
 {
 	LinkMessage m = LINK_MESSAGE_INIT;
@@ -360,6 +423,8 @@ static void on_link(StandIn *s)
 		send_table(s, &m);
 	} else if (m.kind == LINK_ALLOW || m.kind == LINK_REVOKE) {
 		on_reach(s, &m);
+	} else if (m.kind == LINK_VERIFY) {
+		on_verify(s, &m);
 	} else if (m.kind == LINK_STOP) {
 		done.kind = LINK_DONE;
 		done.serial = m.serial;
@@ -411,6 +476,8 @@ static void act(StandIn *s)
 	m.kind = LINK_STARTED;
 	send_message(s, &m);
 	send_state(s, LINK_STATE);
+	if (s->request.purpose == PURPOSE_VERIFY && !acts(s, "checks-silent"))
+		finish(s, acts(s, "checks-killed") ? SIGKILL : send_checks(s, 0) << 8);
 	if (acts(s, "denied")) {
 		send_denied(s);
 		finish(s, 0);
