@@ -133,7 +133,6 @@ void check_tmp(Battery *b)
 static void judge_dotfile(Battery *b, const char *home, const char *name)
 {
 	const Expectations *e = battery_expectations(b);
-	const ExpectedEntry *covering;
 	_cleanup_free_ char *path = NULL;
 	struct stat st;
 	int fd;
@@ -149,9 +148,7 @@ static void judge_dotfile(Battery *b, const char *home, const char *name)
 		return;
 	}
 	/* In the private home of a session that runs the agent may have one of its own. */
-	covering = e && e->joined ? expectations_covering(e, path) : NULL;
-	if (covering && !streq(covering->path, path) &&
-	    (covering->kind == ENTRY_TMPFS || covering->kind == ENTRY_DIRECTORY))
+	if (mounts_is_agents(e, path))
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0) {

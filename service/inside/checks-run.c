@@ -70,7 +70,9 @@ static int socket_answers(const char *path)
 
 static void judge_socket(Battery *b, const char *path)
 {
-	if (socket_answers(path) != 0)
+	_cleanup_free_ char *real = measure_real_path(path);
+
+	if (!real || mounts_is_agents(battery_expectations(b), real) || socket_answers(path) != 0)
 		return;
 	if (is_allowed(battery_expectations(b), path))
 		battery_note(b, "%s answers, as allow-write says", path);

@@ -54,8 +54,16 @@ static int judge_key(void *userdata, const char *name)
 
 static int judge_secret_name(void *userdata, const char *name)
 {
-	battery_fail(userdata, "/run/secrets holds %s", name);
-	return 1;
+	Battery *b = userdata;
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "/run/secrets/%s", name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	if (!mounts_is_agents(battery_expectations(b), path))
+		battery_fail(b, "%s is in sight", path);
+	return 0;
 }
 
 void check_system_secrets(Battery *b)

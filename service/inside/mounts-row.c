@@ -16,6 +16,19 @@ static bool is_authority(const char *name)
 	return streq(name, ".Xauthority") || streq(name, ".ICEauthority");
 }
 
+bool mounts_is_agents(const Expectations *e, const char *path)
+{
+	const ExpectedEntry *covering = e && e->joined ? expectations_covering(e, path) : NULL;
+	ObjectIdentity object, directory;
+
+	if (!covering || streq(covering->path, path) ||
+	    (covering->kind != ENTRY_TMPFS && covering->kind != ENTRY_DIRECTORY))
+		return false;
+	object = measure_object(path);
+	directory = measure_object(covering->path);
+	return object.known && directory.known && object.device == directory.device;
+}
+
 /* By what it is first, then by where it is: what fits nowhere is in the scope of what may be written. */
 const char *mounts_row(const Expectations *e, const ExpectedEntry *entry)
 {

@@ -35,6 +35,11 @@ const Mount *mounts_by_id(const Mounts *mounts, uint64_t id);
 
 /* The row that judges an entry; every entry but a caller's descriptor has one. "03", ... */
 const char *mounts_row(const Expectations *e, const ExpectedEntry *entry);
+/*
+ * Did an agent make what is at path? In a session that runs, everything that lies in its private directories
+ * themselves, and not on something mounted in them.
+ */
+bool mounts_is_agents(const Expectations *e, const char *path);
 /* In a check: judge the entries of that row, each in full; how many there are is said. */
 void mounts_judge(Battery *b, const char *row);
 /* In a check: mounts that are no entry's and no mount of the host's below one. */
