@@ -17,12 +17,13 @@ static const struct {
 	  "name; put " CS_BIN_DIR " first." },
 	{ CS_ERROR_AGENT_MISSING, "The agent is not installed; 'claude-sandbox install' fetches it." },
 	{ CS_ERROR_JAIL_UNAVAILABLE,
-	  "The jail cannot be built on this machine; the log of the service says why." },
+	  "The jail cannot be built on this machine; 'claude-sandbox doctor' says why." },
 	{ CS_ERROR_ROUTES_DIFFER, "The jail's network does not hold what was meant; nothing was started." },
 	{ CS_ERROR_LIMITS_EXCEEDED, "A limit of the service is reached; end a session or try again later." },
 	{ CS_ERROR_NO_SUCH_SESSION, "There is no such session; 'claude-sandbox sessions' lists them." },
 	{ CS_ERROR_PLAN_REFUSED, "The session's mounts cannot be arranged safely; nothing was started." },
-	{ CS_ERROR_SESSION_DIED, "The session ended before the agent ran; the service's log may say why." },
+	{ CS_ERROR_SESSION_DIED,
+	  "The session ended before the agent ran; 'claude-sandbox doctor' looks for the cause." },
 	{ CS_ERROR_SESSION_SILENT,
 	  "The session does not answer; try again, or stop it ('claude-sandbox stop')." },
 	{ CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again." },
@@ -85,7 +86,7 @@ static const char *error_fix(int error)
 	case -EREMCHG:
 		return "start again, and look for a program that changes networks";
 	default:
-		return "start again; if it stays, this kernel or this installation does not fit";
+		return "start again, and if it stays, see what 'claude-sandbox doctor' says";
 	}
 }
 

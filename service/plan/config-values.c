@@ -124,7 +124,7 @@ static int parse_size(const char *text, char **ret, char **ret_problem)
 		return refuse_value(
 			ret_problem, text,
 			"is not a size; write a number of bytes above 0, or one with the suffix K, M or G "
-			"(2G); for no limit leave the line out");
+			"(2G), or leave the line out for no limit");
 	if (asprintf(&canonical, "%llu", (unsigned long long)(value << shift)) < 0)
 		return -ENOMEM;
 	*ret = canonical;

@@ -91,9 +91,12 @@ def over_the_bus(lab):
         rows = {row[0]: row for row in json.loads(result.out)["data"][0]}
         equal(sorted(ROWS - {"entry.path"} - rows.keys()), [], "rows that are missing")
         equal([row for row in rows.values() if row[1] == "fail"], [])
-        refused = lab.run(["/usr/bin/busctl", "call", "org.claudesandbox1", "/org/claudesandbox1",
-                           "org.claudesandbox1.Manager", "Doctor", "a{sv}", "1", "nonsense", "s", "x"], user)
-        holds(refused.status != 0 and b"nonsense" in refused.err, repr(refused))
+        for options, word in ((["1", "nonsense", "s", "x"], "nonsense"), (["1", "cwd", "s", "/srv"], "'ay'"),
+                              (["1", "cwd", "ay", "1", "120"], "absolute"), (["1", "environment", "ay", "0"], "'aay'"),
+                              (["1", "agent", "s", "emacs"], "emacs"), (["1", "call", "s", "x" * 200], "128")):
+            refused = lab.run(["/usr/bin/busctl", "call", "org.claudesandbox1", "/org/claudesandbox1",
+                               "org.claudesandbox1.Manager", "Doctor", "a{sv}", *options], user)
+            holds(refused.status != 0 and word.encode() in refused.err, f"{options}: {refused!r}")
 
 
 @test(60, needs="bus")
