@@ -17,8 +17,11 @@ int client_find_owner(sd_bus *bus, char **ret, sd_bus_error *reterr)
 		*ret = NULL;
 		return 0;
 	}
-	r = sd_bus_message_new_method_call(bus, &m, CS_BUS_NAME, CS_MANAGER_PATH, "org.freedesktop.DBus.Peer",
-					   "Ping");
+	/* Any question that only the service answers: a Ping is answered on the way to another machine. */
+	r = sd_bus_message_new_method_call(bus, &m, CS_BUS_NAME, CS_MANAGER_PATH,
+					   "org.freedesktop.DBus.Properties", "Get");
+	if (r >= 0)
+		r = sd_bus_message_append(m, "ss", CS_MANAGER_INTERFACE, CS_PROPERTY_VERSION);
 	if (r < 0)
 		return sd_bus_error_set_errno(reterr, r);
 	r = sd_bus_call(bus, m, CLIENT_NO_LIMIT, reterr, &reply);

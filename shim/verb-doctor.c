@@ -8,11 +8,12 @@
 #include "dbus/causes.h"
 #include "dbus/client-doctor.h"
 #include "dbus/client-verify.h"
+#include "dbus/doctor-rows.h"
 #include "dbus/doctor.h"
 #include "dbus/names.h"
 #include "dbus/text.h"
 #include "dbus/wire.h"
-#include "shim/doctor-rows.h"
+#include "shim/doctor-path.h"
 #include "shim/verb.h"
 #include "shim/verbs.h"
 

@@ -5,6 +5,9 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "dbus/client-doctor.h"
+#include "dbus/doctor-rows.h"
+#include "dbus/doctor.h"
 #include "tui/feed-state.h"
 
 extern char **environ;
@@ -205,6 +208,34 @@ static bool has_failure(const ClientTable *rows)
 	return false;
 }
 
+/* Nobody answers: a row of its own, and what can be seen without. Return: 0 or -ENOMEM. */
+static int take_failure(Feed *feed, int error, const sd_bus_error *e)
+{
+	_cleanup_free_ char *sentence = feed_sentence(feed, error, e);
+	_cleanup_(client_table_done) ClientTable rows = { 0 };
+	int r = sentence ? doctor_rows_installed(&rows) : -ENOMEM;
+
+	if (r >= 0)
+		r = doctor_rows_add_sentence(&rows, client_doctor_row(error, e), "fail", sentence);
+	if (r == -EEXIST)
+		r = doctor_rows_add_sentence(&rows, DOCTOR_NAME, "fail", sentence);
+	for (size_t i = 0; r >= 0 && i < rows.n_rows; i++)
+		take_missed_row(feed, MODEL_DOCTOR, &rows, i);
+	return r < 0 ? r : 0;
+}
+
+/* The run could not be done. Doctor says why in rows, unless it is of another machine, whose files are not
+ * here. */
+static void fail_run(Feed *feed, ModelPart part, int error, const sd_bus_error *e)
+{
+	_cleanup_free_ char *sentence = feed_sentence(feed, error, e);
+
+	if (part == MODEL_DOCTOR && !feed->model->host && take_failure(feed, error, e) >= 0)
+		end_run(feed, part, false, NULL);
+	else
+		end_run(feed, part, false, sentence ?: "no memory");
+}
+
 static void take_run(Question *question, sd_bus_message *reply)
 {
 	_cleanup_(client_table_done) ClientTable rows = { 0 };
@@ -302,6 +333,7 @@ int feed_run(Feed *feed, const Effect *effect)
 {
 	_cleanup_(question_freep) Question *question = question_new(feed, effect->session, take_run);
 	_cleanup_message_ sd_bus_message *m = NULL;
+	static const sd_bus_error no_bus = SD_BUS_ERROR_MAKE_CONST(SD_BUS_ERROR_NO_SERVER, "");
 	char **word = run_word(feed, effect->part);
 	int r;
 
@@ -312,17 +344,16 @@ int feed_run(Feed *feed, const Effect *effect)
 		return -ENOMEM;
 	}
 	question->part = effect->part;
-	r = make_run(feed, effect, *word, &m);
+	r = model_begin_run(feed->model, effect->part, effect->session ?: effect->view ?: "", effect->probes,
+			    now_usec());
 	if (r >= 0)
-		r = model_begin_run(feed->model, effect->part, effect->session ?: effect->view ?: "",
-				    effect->probes, now_usec());
+		r = make_run(feed, effect, *word, &m);
 	if (r >= 0)
 		r = feed_ask(feed, m, &question);
-	if (r < 0) {
-		_cleanup_free_ char *sentence = feed_sentence(feed, r, NULL);
-
-		end_run(feed, effect->part, false, sentence ?: "no memory");
-	}
+	if (r == -ENOTCONN && !feed->bus)
+		fail_run(feed, effect->part, -ECONNREFUSED, &no_bus);
+	else if (r < 0)
+		fail_run(feed, effect->part, r, NULL);
 	feed_changed(feed);
 	return 0;
 }

@@ -500,6 +500,24 @@ static void rows_come_before_the_answer(void **state)
 	assert_non_null(world->model->verify.problem);
 }
 
+/* Where nobody can be asked, what anybody can see is told, and that nobody answers. */
+static void doctor_needs_no_service(void **state)
+{
+	World *world = *state;
+	Effect doctor = { .kind = EFFECT_RUN, .part = MODEL_DOCTOR };
+	const ModelRun *run = &world->model->doctor;
+	bool told = false;
+
+	assert_int_equal(feed_run(world->feed, &doctor), 0);
+	assert_int_equal(run->state, RUN_ENDED);
+	assert_false(run->passed);
+	for (size_t i = 0; i < run->rows.n_rows; i++)
+		told |= streq(run->rows.cells[i * RUN_MAX + RUN_ID], "service.bus") &&
+			streq(run->rows.cells[i * RUN_MAX + RUN_STATUS], "fail");
+	assert_true(told);
+	assert_true(run->rows.n_rows > 1);
+}
+
 /* With nothing going on, nothing is woken. */
 static void idle_is_idle(void **state)
 {
@@ -520,6 +538,7 @@ int main(void)
 		TEST(signals_change_the_model),    TEST(what_is_wanted_is_asked),
 		TEST(strangers_are_not_believed),  TEST(calls_are_answered),
 		TEST(rows_come_before_the_answer), TEST(idle_is_idle),
+		TEST(doctor_needs_no_service),
 	};
 
 	if (access("/usr/bin/dbus-daemon", X_OK) < 0)

@@ -2,12 +2,11 @@
 #pragma once
 
 /*
- * Doctor's rows of the command's own: what needs no service, with the PATH of whoever typed it. The ids,
- * titles and sentences are those that the service has.
+ * Doctor's rows of a client's own: what needs no service. The ids, titles and sentences are those that the
+ * service has.
  */
 
 #include "dbus/client.h"
-#include "shim/sandbox.h"
 
 #define DOCTOR_COLUMNS 5u /* id, status, title, detail, fix */
 
@@ -20,8 +19,6 @@ int doctor_rows_add_sentence(ClientTable *rows, const char *id, const char *stat
 /* A row of the service's, if there is none of that id. Return: as above. */
 int doctor_rows_take(ClientTable *rows, char *const cells[static DOCTOR_COLUMNS]);
 
-/* What an agent's name starts. Return: 0 or -ENOMEM. */
-int doctor_rows_path(ClientTable *rows, const SandboxContext *context);
 /* Who has the service's name, if anybody; not NULL and not ours: a row that fails. Return: 0 or -ENOMEM. */
 int doctor_rows_owner(ClientTable *rows, uint32_t uid, uint32_t pid);
 /* What is installed, for when no service tells it. Return: 0 or -ENOMEM. */
