@@ -303,19 +303,22 @@ static bool came_along(const Judge *j, const Mount *mount)
 {
 	for (size_t i = 0; i < j->e->n_entries; i++) {
 		const ExpectedEntry *entry = &j->e->entries[i];
+		size_t n, n_below;
 		const char *below;
 
 		if (entry->kind != ENTRY_BIND || !entry->source ||
 		    !measure_is_within(mount->place, entry->path))
 			continue;
 		below = streq(entry->path, "/") ? mount->place : mount->place + strlen(entry->path);
+		n = streq(entry->source, "/") ? 0 : strlen(entry->source);
+		n_below = strlen(below);
+		/* Thousands against thousands: numbers first. */
 		for (size_t h = 0; h < j->host->n; h++) {
 			const Mount *host = &j->host->rows[h];
-			const char *rest =
-				starts_with(host->place, streq(entry->source, "/") ? "" : entry->source);
 
-			if (rest && streq(rest, below) && host->major == mount->major &&
-			    host->minor == mount->minor)
+			if (host->minor == mount->minor && host->major == mount->major &&
+			    host->place_length == n + n_below && memcmp(host->place, entry->source, n) == 0 &&
+			    memcmp(host->place + n, below, n_below) == 0)
 				return true;
 		}
 	}

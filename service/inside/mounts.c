@@ -60,6 +60,7 @@ static int parse_line(char *line, Mount *ret)
 			.parent = strtoull(fields[1], NULL, 10),
 			.root = fields[3],
 			.place = fields[4],
+			.place_length = strlen(fields[4]),
 			.type = type,
 			.read_only = has_option(fields[5], "ro"),
 			.no_suid = has_option(fields[5], "nosuid"),

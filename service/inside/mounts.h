@@ -13,6 +13,7 @@ typedef struct Mount {
 	unsigned major, minor; /* of the file system */
 	const char *root;      /* what of it is mounted */
 	const char *place;
+	size_t place_length;
 	const char *type;                /* of the file system */
 	bool read_only, no_suid, no_dev; /* of the mount */
 } Mount;
