@@ -113,7 +113,7 @@ int doctor_rows_installed(ClientTable *rows)
 	if (r == 0)
 		r = add_check(rows, DOCTOR_FILES_OWNER, "fail", installed_check_files, NULL);
 	if (r == 0)
-		r = add_check(rows, DOCTOR_FILES_OWNER, "warn", installed_check_directories,
+		r = add_check(rows, DOCTOR_FILES_OWNER, "note", installed_check_directories,
 			      "programs, links, bus and polkit files");
 	return r;
 }

@@ -54,6 +54,7 @@ static const struct {
 	{ DOCTOR_CHAIN_WIRE, "start: wire" },
 	{ DOCTOR_CHAIN_AGENT, "start: a program inside" },
 	{ DOCTOR_ANSWERS, "names inside" },
+	{ DOCTOR_CHAIN_END, "start: its end" },
 };
 
 const char *doctor_id_at(size_t index)

@@ -56,6 +56,7 @@
 #define DOCTOR_CHAIN_PLAN "chain.plan"
 #define DOCTOR_CHAIN_MOUNTS "chain.mounts"
 #define DOCTOR_CHAIN_AGENT "chain.agent"
+#define DOCTOR_CHAIN_END "chain.end"
 
 /* For lists, in the order in which a person reads them: index from 0. Return: the id, NULL at the end. */
 const char *doctor_id_at(size_t index);

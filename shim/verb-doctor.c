@@ -7,6 +7,7 @@
 
 #include "dbus/causes.h"
 #include "dbus/client-doctor.h"
+#include "dbus/client-remote.h"
 #include "dbus/client-verify.h"
 #include "dbus/doctor-rows.h"
 #include "dbus/doctor.h"
@@ -138,14 +139,16 @@ static int ask(Doctor *doctor, sd_bus *bus, sd_bus_error *reterr)
 /* Nobody answers, or not as the service does: a row of its own, and what can be seen without. */
 static int add_failure(Doctor *doctor, int error, const sd_bus_error *e)
 {
-	const char *id = client_doctor_row(error, e);
-	_cleanup_free_ char *sentence = client_sentence(error, e);
+	const char *id = client_doctor_row(error, e), *host = doctor->context->host;
+	_cleanup_free_ char *sentence =
+		host ? client_remote_sentence(host, error, e) : client_sentence(error, e);
 	int r;
 
 	if (!sentence)
 		return -ENOMEM;
-	/* A file that is missing says more than what the bus says of it. */
-	r = doctor_rows_installed(&doctor->rows);
+	/* A file that is missing says more than what the bus says of it; of another machine nothing is seen.
+	 */
+	r = host ? 0 : doctor_rows_installed(&doctor->rows);
 	for (size_t i = 0; r == 0 && i < doctor->rows.n_rows; i++)
 		if (streq(doctor->rows.cells[i * DOCTOR_COLUMNS + ID], id) &&
 		    !streq(doctor->rows.cells[i * DOCTOR_COLUMNS + STATUS], "fail"))

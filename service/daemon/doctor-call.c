@@ -53,11 +53,11 @@ static void doctor_reply(Launch *launch)
 		launch_free(launch);
 }
 
-/* Did the session say at which step it ended? */
-static bool has_failed_step(const Launch *launch)
+/* Is there a row that fails whose id begins so? */
+static bool has_failed(const Launch *launch, const char *prefix)
 {
 	for (size_t i = 0; i < launch->rows.n; i++)
-		if (starts_with(launch->rows.rows[i].id, "chain.") && launch->rows.rows[i].status == ROW_FAIL)
+		if (starts_with(launch->rows.rows[i].id, prefix) && launch->rows.rows[i].status == ROW_FAIL)
 			return true;
 	return false;
 }
@@ -74,9 +74,10 @@ static void doctor_refused(Launch *launch, const char *error, const char *senten
 		doctor_add_sentence(launch, DOCTOR_POLKIT_LAUNCH, ROW_FAIL, shown ?: "no memory");
 	else if (streq(error, CS_ERROR_NESTED_CALLER))
 		doctor_add_sentence(launch, DOCTOR_USER_CALLER, ROW_FAIL, shown ?: "no memory");
-	else if (!has_failed_step(launch))
+	/* The session has said itself at which step it ended. */
+	else if (!has_failed(launch, "chain."))
 		doctor_add_sentence(launch,
-				    doctor_has(launch, DOCTOR_CHAIN_SESSION) ? DOCTOR_CHAIN_AGENT
+				    doctor_has(launch, DOCTOR_CHAIN_SESSION) ? DOCTOR_CHAIN_END
 									     : DOCTOR_CHAIN_SESSION,
 				    ROW_FAIL, shown ?: "no memory");
 	doctor_reply(launch);
@@ -270,13 +271,16 @@ static void doctor_ended(Launch *launch)
 	else if (session->why || session->exit_status == EXIT_STATUS_UNKNOWN ||
 		 WIFSIGNALED(session->exit_status))
 		doctor_refused(launch, CS_ERROR_SESSION_DIED, session->why);
-	else if (WEXITSTATUS(session->exit_status) > 1)
+	else if (WEXITSTATUS(session->exit_status) != 0 &&
+		 !(WEXITSTATUS(session->exit_status) == 1 && has_failed(launch, DOCTOR_ANSWERS)))
 		doctor_refused(
 			launch, CS_ERROR_SESSION_DIED,
 			"what measures in the jail could not do its work; install claude-sandbox again "
 			"(sudo ./quickstart)");
-	else
+	else {
+		doctor_add(launch, DOCTOR_CHAIN_END, ROW_PASS, "the session ended by itself", NULL);
 		doctor_reply(launch);
+	}
 }
 
 static const LaunchKind launch_of_doctor = {

@@ -63,7 +63,7 @@ static void add_installed(Launch *launch)
 	add_check(launch, DOCTOR_ENTRY_OURS, ROW_FAIL, installed_check_entries,
 		  "claude, codex and pi in " CS_BIN_DIR);
 	add_check(launch, DOCTOR_FILES_OWNER, ROW_FAIL, installed_check_files, NULL);
-	add_check(launch, DOCTOR_FILES_OWNER, ROW_WARN, installed_check_directories,
+	add_check(launch, DOCTOR_FILES_OWNER, ROW_NOTE, installed_check_directories,
 		  "programs, links, bus and polkit files");
 }
 

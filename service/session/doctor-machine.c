@@ -66,10 +66,11 @@ static void look_at_wsl(Doctor *doctor)
 {
 	_cleanup_free_ char *release = read_line("/proc/sys/kernel/osrelease");
 
-	/* Microsoft's kernels of both versions have it in their name; only the second one is a Linux. */
+	/* "4.4.0-19041-Microsoft" is the first version, which is no Linux;
+	 * "5.15.90.1-microsoft-standard-WSL2" and "4.19.84-microsoft-standard" are the second. */
 	if (!release || !strcasestr(release, "microsoft"))
 		doctor_say(doctor, DOCTOR_WSL, ROW_PASS, NULL, "this is no WSL");
-	else if (strcasestr(release, "wsl2"))
+	else if (strstr(release, "microsoft"))
 		doctor_say(doctor, DOCTOR_WSL, ROW_NOTE, NULL,
 			   "WSL2: drives of Windows below /mnt are no part of what is hidden");
 	else

@@ -191,7 +191,9 @@ static int make_temp_root(const Preparation *preparation, char **ret, char ***wa
 	_cleanup_free_ char *problem = NULL;
 	int r;
 
-	if (!preparation->profile->temp_root || !preparation->workspace.path)
+	/* What outlives sessions is not made for a look. */
+	if (!preparation->profile->temp_root || !preparation->workspace.path ||
+	    preparation->request->purpose == PURPOSE_DOCTOR)
 		return 0;
 	r = temp_root_make(CS_TEMP_ROOT, preparation->request->uid, preparation->workspace.path, ret,
 			   &problem);

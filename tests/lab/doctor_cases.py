@@ -3,12 +3,13 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 
 import bus
 import case
-from case import CONFIG, SANDBOX, equal, holds, test
+from case import CLAUDE, CONFIG, SANDBOX, equal, holds, test
 from machine import ALICE, ROOT
 
 STATUSES = {"ok", "note", "warn", "fail"}
@@ -21,10 +22,10 @@ ROWS = {
     "kernel.apparmor", "kernel.userns", "machine.container", "machine.wsl", "program.bwrap", "program.pasta", "program.git",
     "device.tun", "network.uplink", "network.forwarder", "dns.resolver", "dns.answers", "git.identity", "chain.session",
     "chain.programs", "chain.namespaces", "chain.tap", "chain.routes", "chain.proc", "chain.plan", "chain.mounts",
-    "chain.wire", "chain.agent",
+    "chain.wire", "chain.agent", "chain.end",
 }
 CHAIN = ["chain.programs", "chain.namespaces", "chain.tap", "chain.routes", "chain.proc", "chain.plan", "chain.mounts",
-         "chain.wire", "chain.agent", "dns.answers"]
+         "chain.wire", "chain.agent", "dns.answers", "chain.end"]
 
 
 def rows_of(lab, user=ALICE, agent=(), status=None, **options):
@@ -178,3 +179,35 @@ def without_a_service(lab):
     equal(rows["service.activation"][0], "fail")
     holds("chain.agent" not in rows and rows["entry.path"][0] == "ok", repr(rows))
     rows_of(lab, status=0)
+
+
+@test(60, needs="bus")
+def what_measures_inside_fails(lab):
+    """Missing, or something else in its place: a row fails, never a shorter list."""
+    path, aside = "/usr/libexec/claude-sandbox/verify", "/usr/libexec/claude-sandbox/verify.aside"
+    os.rename(path, aside)
+    lab.undo.append(lambda: os.rename(aside, path))
+    rows = rows_of(lab, status=1)
+    equal(rows["chain.agent"][0], "fail")
+    holds(path in rows["chain.agent"][1], rows["chain.agent"])
+    for stand_in in ("/bin/false", "/bin/true"):
+        shutil.copy(stand_in, path)
+        rows = rows_of(lab, status=1 if stand_in == "/bin/false" else None)
+        if stand_in == "/bin/false":
+            equal(rows["chain.end"][0], "fail")
+        equal(rows["dns.answers"][1], "not tried")
+
+
+@test(60, needs="bus")
+def leaves_nothing(lab):
+    """With an agent that has a place for temporary files: no directory of a workspace is made, no home of the agent."""
+    lab.install_agent(ALICE)
+    lab.run([CLAUDE, "status", "0"], ALICE, cwd=lab.workspace(ALICE))
+    place = f"/var/tmp/claude-agent/{ALICE.uid}"
+    before = sorted(os.listdir(place))
+    shutil.rmtree(f"{ALICE.home}/.claude")
+    rows = rows_of(lab, cwd=ALICE.home, status=0)
+    equal(rows["agent.claude"][0], "ok")
+    equal((sorted(os.listdir(place)), os.path.exists(f"{ALICE.home}/.claude"), os.listdir("/tmp")), (before, False, []))
+    rows_of(lab, ALICE, ["claude"], status=0)
+    equal(rows_of(lab, ALICE, ["pi"], status=1)["agent.pi"][0], "fail")
