@@ -25,3 +25,4 @@ PROBE_TABLE(probes_links);
 PROBE_TABLE(probes_reach);
 PROBE_TABLE(probes_host);
 PROBE_TABLE(probes_ipv6);
+PROBE_TABLE(probes_handles);

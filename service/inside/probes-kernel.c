@@ -154,7 +154,7 @@ static void attempt_machine(Probing *p)
 	struct dqblk quota = { 0 };
 	_cleanup_close_ int root_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	/* For an id that nobody has. */
-	unsigned command = (unsigned)QCMD(Q_SETQUOTA, USRQUOTA);
+	unsigned command = (unsigned)Q_SETQUOTA << SUBCMDSHIFT | USRQUOTA;
 
 	/* Without the two magic numbers nothing is done, by whoever may ask (reboot(2)). */
 	probing_rights(p, syscall(SYS_reboot, 1, 2, 3, NULL), probing_refusals, "reboot");

@@ -76,6 +76,12 @@ static void remount_in_copy(Probing *p, void *userdata)
 		tally(p, &all, mount(NULL, m->path, NULL, MS_REMOUNT, NULL),
 		      "in a copy, remounting the file system of", m->path);
 	}
+	/* At another place it is another mount, with the same locks. */
+	if (mount("/", "/tmp", NULL, MS_BIND | MS_REC, NULL) < 0)
+		probing_blocked(p, "in a copy, the root at another place: %s", probing_error(errno));
+	else
+		tally(p, &one, mount(NULL, "/tmp", NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, NULL),
+		      "in a copy, remounting", "the root at another place");
 	tally_end(p, &one, "in a copy, remounting");
 	tally_end(p, &all, "in a copy, remounting the file systems of");
 }

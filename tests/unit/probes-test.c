@@ -30,6 +30,36 @@ static void outside(Expectations *e)
 	e->namespaces[NAMESPACE_IPC] = probe_namespace("self", NAMESPACE_IPC);
 }
 
+/* The machine's first network has a number that every kernel gives it (proc_ns.h). */
+static void first_network(Expectations *e)
+{
+	e->namespaces[NAMESPACE_NET] = 0xeffffff9;
+}
+
+static bool has_namespace_handles(void)
+{
+	union {
+		struct file_handle handle;
+		uint8_t bytes[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+	} room = { .handle.handle_bytes = MAX_HANDLE_SZ };
+	int fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), id, again = -1;
+	struct stat st = { 0 };
+
+	/* In a container the machine's network is not ours to open. */
+	if (fstat(fd, &st) == 0 && st.st_ino == 0xeffffff9 &&
+	    name_to_handle_at(fd, "", &room.handle, &id, AT_EMPTY_PATH) == 0)
+		again = open_by_handle_at(fd, &room.handle, O_RDONLY | O_CLOEXEC);
+	(void)close_fd(fd);
+	(void)close_fd(again);
+	return again >= 0;
+}
+
+static bool has_mount_lists(void)
+{
+	/* statmount(2) and listmount(2), Linux 6.8, of other namespaces from 6.11 on. */
+	return syscall(458, NULL, NULL, 0, 0) < 0 && errno != ENOSYS;
+}
+
 static void forbid(Expectations *e)
 {
 	e->forbid_namespaces = true;
@@ -340,6 +370,8 @@ static const Proof proofs[] = {
 	{ "p104", SETTING_ADDRESSES, NULL },
 	{ "p105", SETTING_ADDRESSES, NULL },
 	{ "p106", SETTING_ADDRESSES, NULL },
+	{ "p107", 0, first_network, has_namespace_handles },
+	{ "p108", SETTING_PIDS, NULL, has_mount_lists },
 	/* By other evidence, where nobody answers. */
 	{ "p84", SETTING_WIRE, NULL },
 	{ "p85", SETTING_WIRE, NULL },
