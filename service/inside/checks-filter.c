@@ -3,8 +3,8 @@
 /*
  * For row 02: each refusal of the filter is asked for. The arguments are such that the kernel itself would
  * give another answer, before anything is done: descriptors that are none, empty paths, types that do not
- * exist. Where it could only give the same one (a flag or a call that it does not know either), nothing can
- * be told and nothing can happen.
+ * exist. Where it could only give the same one (a flag or a call that it does not know either), the listener
+ * tells them apart (filter-listener.h); without that nothing can be told and nothing can happen.
  */
 
 #include "service/inside/checks.h"
@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 
 #include "service/inside/call-numbers.h"
+#include "service/inside/filter-listener.h"
 #include "service/inside/filter-rules.h"
 
 #ifndef TIOCLINUX
@@ -76,7 +77,9 @@ static void ask(Try *t, FilterRefusal refusal, CallName name, long a, long b, lo
 	if (t->wrong++ < 8 && t->used < t->size)
 		t->used += (size_t)snprintf(t->text + t->used, t->size - t->used, "%s%s%s: %s",
 					    t->used > 0 ? ", " : "", names[refusal], t->architecture,
-					    result < 0 ? strerrorname_np((int)-result) ?: "?" : "done");
+					    result == -FILTER_LET_THROUGH ? "let through"
+					    : result < 0 ? strerrorname_np((int)-result) ?: "?"
+							 : "done");
 }
 
 static const long set_id_bits[] = { S_ISUID, S_ISGID };
@@ -364,10 +367,28 @@ static int attempt_32(void *userdata, char *text, size_t size)
 
 	if (page == MAP_FAILED)
 		return -ENOMEM;
+	/* Without it the answers still tell most. */
+	(void)filter_listener_start();
 	try_all(&t, *forbid_namespaces);
 	return (int)t.wrong;
 }
 #endif
+
+static int attempt_native(void *userdata, char *text, size_t size)
+{
+	const bool *forbid_namespaces = userdata;
+	static const char empty[] = "";
+	Try t = { .numbers = call_numbers,
+		  .call = call_native,
+		  .architecture = "",
+		  .empty = (long)empty,
+		  .text = text,
+		  .size = size };
+
+	(void)filter_listener_start();
+	try_all(&t, *forbid_namespaces);
+	return (int)t.wrong;
+}
 
 static void check_other_architectures(Battery *b, bool forbid_namespaces)
 {
@@ -389,18 +410,13 @@ void check_filter(Battery *b)
 	const Expectations *e = battery_expectations(b);
 	/* Who it is decides, where nobody has said: uid 0 is root's session. */
 	bool forbid_namespaces = e ? e->forbid_namespaces : getuid() == 0;
-	static const char empty[] = "";
-	char text[TEXT_SIZE] = "";
-	Try t = { .numbers = call_numbers,
-		  .call = call_native,
-		  .architecture = "",
-		  .empty = (long)empty,
-		  .text = text,
-		  .size = sizeof(text) };
+	char text[TEXT_SIZE];
+	int r = attempt_run(attempt_native, &forbid_namespaces, ATTEMPT_MSEC, text, sizeof(text));
 
-	try_all(&t, forbid_namespaces);
-	if (t.wrong > 0)
+	if (r > 0)
 		battery_fail(b, "the filter does not refuse: %s", text);
+	else if (r < 0)
+		battery_fail(b, "the filter could not be tried: %s", *text ? text : strerror(-r));
 	check_other_architectures(b, forbid_namespaces);
 	battery_pass(b, "%u refusals of the filter hold", count_asked(forbid_namespaces));
 }

@@ -151,5 +151,6 @@ void check_run(Battery *b)
 		judge_covered(b, e);
 	battery_pass(b, "/run/user is %s, no socket of a service answers", r == -ENOENT ? "absent" : "empty");
 	mounts_judge(b, "12");
+	check_anchors(b, "12");
 	check_contents(b, "12");
 }

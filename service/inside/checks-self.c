@@ -6,6 +6,7 @@
 
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "dbus/names.h"
 #include "service/inside/measure.h"
@@ -186,13 +187,27 @@ static void check_depth(Battery *b)
 		battery_fail(b, "this process is in no process namespace below the machine's");
 }
 
+/* Who may trace init may write its reports for it. get_robust_list(2) asks for the same right, without more.
+ */
+static void judge_init_trace(Battery *b)
+{
+	void *head;
+	size_t size;
+
+	if (syscall(SYS_get_robust_list, 1, &head, &size) == 0)
+		battery_fail(b, "the first process of the jail can be traced");
+}
+
 /* Init has to be PID 1: the reports of stops, and who reaps, depend on it. */
 static void check_init(Battery *b)
 {
 	const Expectations *e = battery_expectations(b);
 	_cleanup_free_ char *name = NULL;
 
-	if (!e || e->joined)
+	if (!e)
+		return;
+	judge_init_trace(b);
+	if (e->joined)
 		return;
 	if (getppid() != 1)
 		battery_fail(b, "it was not started by the jail's first process");

@@ -17,6 +17,7 @@
 #define PASTA_MAC "02:00:00:00:00:01"
 
 struct Pasta {
+	pid_t pid; /* not reaped as long as pidfd is open */
 	int pidfd;
 	Tail tail;
 	sd_event_source *pid_source, *tail_source;
@@ -78,6 +79,58 @@ char **pasta_arguments(const PastaOptions *options)
 	if (r == 0)
 		r = strings_appendf(&strings, "%d", (int)options->holder);
 	return r < 0 ? NULL : TAKE_PTR(strings);
+}
+
+/* Return: to be freed, each with its NUL; NULL without memory. */
+static char *arguments_join(char *const *arguments, size_t *ret_size)
+{
+	size_t size = 0, at = 0;
+	char *text;
+
+	for (size_t i = 0; arguments[i]; i++)
+		size += strlen(arguments[i]) + 1;
+	text = malloc(size);
+	for (size_t i = 0; text && arguments[i]; i++) {
+		size_t n = strlen(arguments[i]) + 1;
+
+		memcpy(text + at, arguments[i], n);
+		at += n;
+	}
+	*ret_size = size;
+	return text;
+}
+
+/* pasta takes the value of --runas apart in place: a colon may have become an end. */
+static bool is_as_meant(const char *found, const char *meant, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (found[i] != meant[i] && (meant[i] != ':' || found[i] != '\0'))
+			return false;
+	return true;
+}
+
+int pasta_read_back(const Pasta *pasta, const PastaOptions *options, char **ret_problem)
+{
+	_cleanup_(strings_freep) char **arguments = pasta_arguments(options);
+	_cleanup_free_ char *meant = NULL, *found = NULL, *path = NULL;
+	_cleanup_close_ int fd = FD_NONE;
+	size_t size = 0;
+	ssize_t n;
+
+	meant = arguments ? arguments_join(arguments, &size) : NULL;
+	found = meant ? malloc(size + 1) : NULL;
+	if (!found || asprintf(&path, "/proc/%d/cmdline", (int)pasta->pid) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* A few hundred bytes, which the kernel gives in one piece. */
+	n = fd < 0 ? -1 : read(fd, found, size + 1);
+	if (n < 0)
+		return refuse(ret_problem, -errno, "pasta cannot be looked at: %s", strerror(errno));
+	if ((size_t)n != size || !is_as_meant(found, meant, size))
+		return refuse(ret_problem, -EREMCHG, "pasta runs with other options than were meant");
+	return 0;
 }
 
 void pasta_end(Pasta *pasta)
@@ -168,6 +221,7 @@ int pasta_start(sd_event *event, const PastaOptions *options, PastaEnded ended, 
 		leave_apparmor();
 		program_execute(options->path, arguments, environment, FD_NONE, FD_NONE, error_fd);
 	}
+	pasta->pid = pid;
 	pasta->pidfd = program_pidfd(pid);
 	if (pasta->pidfd < 0) {
 		(void)kill(pid, SIGKILL);

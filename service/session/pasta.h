@@ -27,6 +27,12 @@ typedef struct PastaOptions {
 /* Start it. Return: 0, or a negative errno with *ret_problem. */
 int pasta_start(sd_event *event, const PastaOptions *options, PastaEnded ended, void *userdata, Pasta **ret,
 		char **ret_problem);
+/*
+ * Does it run with the arguments that these options make, as the kernel tells them (proc_pid_cmdline(5))?
+ * Once it has made the wire; before, it may not have been executed yet. Return: 0; -EREMCHG or another
+ * negative errno with *ret_problem.
+ */
+int pasta_read_back(const Pasta *pasta, const PastaOptions *options, char **ret_problem);
 /* Kill, without waiting for its death; ended is not called any more. */
 void pasta_end(Pasta *pasta);
 /* Kill, reap, close. Return: NULL. ended is not called. */

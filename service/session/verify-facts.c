@@ -111,7 +111,8 @@ int verify_facts_encode(const VerifySource *source, uint8_t **ret_data, size_t *
 	facts.processes = processes.items;
 	facts.n_processes = processes.n;
 
-	if (network_read_back(source->network, &routes_problem) < 0)
+	if (network_read_back(source->network, &routes_problem) < 0 ||
+	    wire_read_back(source->wire, &routes_problem) < 0)
 		facts.routes_problem = routes_problem ?: "the routes cannot be read back";
 	r = expectations_make(source->plan, source->request, &facts, &expectations);
 	if (r == 0)

@@ -9,6 +9,7 @@
 #include "dbus/base.h"
 #include "service/plan/expectations.h"
 #include "service/session/network.h"
+#include "service/session/wire.h"
 
 /* Processes of one jail that are looked at; an agent that has more hides none of them: it fails for it. */
 #define VERIFY_PROCESSES_MAX 1024u
@@ -17,6 +18,7 @@ typedef struct VerifySource {
 	const Plan *plan;
 	const SessionRequest *request;
 	Network *network;
+	const Wire *wire; /* NULL where there is none */
 	BatteryKind battery;
 	int terminal_fd; /* FD_NONE: there is none */
 	pid_t leader; /* the jail's init, where one runs and is joined; 0: verify runs in the agent's place */

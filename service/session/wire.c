@@ -197,6 +197,13 @@ int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls
 	return 0;
 }
 
+int wire_read_back(const Wire *wire, char **ret_problem)
+{
+	if (!wire || wire->state != WIRE_UP || !wire->pasta)
+		return 0;
+	return pasta_read_back(wire->pasta, &wire->options.pasta, ret_problem);
+}
+
 void wire_restart(Wire *wire)
 {
 	/* Nothing of what it is told anew is in a pasta that waits to be started. */

@@ -38,6 +38,8 @@ typedef struct WireOptions {
 /* Return: 0, or a negative errno with *ret_problem. No call happens before the loop runs. */
 int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls, void *userdata, Wire **ret,
 	     char **ret_problem);
+/* Is what runs as pasta what was meant? Return: 0, also while there is no wire; else as pasta_read_back(). */
+int wire_read_back(const Wire *wire, char **ret_problem);
 /* Pasta is to look at the host anew, which it does at its start: connections through it end. */
 void wire_restart(Wire *wire);
 /* No wire, until it is released. */

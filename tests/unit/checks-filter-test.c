@@ -10,10 +10,12 @@
 
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "service/inside/battery.h"
 #include "service/inside/checks.h"
+#include "service/inside/filter-listener.h"
 #include "service/inside/filter-rules.h"
 #include "service/inside/filter.h"
 
@@ -83,12 +85,47 @@ static void what_root_lacks_is_found(void **state)
 	row_done(&row);
 }
 
+/* With a filter that refuses one call as the kernel itself would: who refused it is seen. */
+static int listen_and_try(void *userdata, char *text, size_t size)
+{
+	int r = filter_listener_start();
+
+	if (r < 0)
+		return r;
+	errno = 0;
+	if (chmod("", S_ISUID) == 0 || errno != EPERM)
+		return 1;
+	/* The filter has nothing against these: a mode without the bits, and a descriptor that is none. */
+	if (chmod("", 0644) == 0 || errno != FILTER_LET_THROUGH)
+		return 2;
+	if (close(-1) == 0 || errno != FILTER_LET_THROUGH)
+		return 3;
+	return 0;
+}
+
+static void what_is_let_through_is_told_apart(void **state)
+{
+	char text[128];
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || filter_install(false) < 0)
+			_exit(100);
+		_exit(-attempt_run(listen_and_try, NULL, 2000, text, sizeof(text)) & 0xff);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_holds),
 		cmocka_unit_test(without_it_the_row_fails),
 		cmocka_unit_test(what_root_lacks_is_found),
+		cmocka_unit_test(what_is_let_through_is_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
