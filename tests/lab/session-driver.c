@@ -4,13 +4,15 @@
  * Runs one `session` without a bus or a service: does what the service and launch do, and prints what the
  * session says. Root starts it.
  *
- *     session-driver [-u USER] [-c CONFIGURATION-LINE]... [-d DIRECTORY] [-t] [-T TABLE]... [-k SECONDS] [-e]
- *                    [-x SESSION] AGENT [ARGUMENT]...
+ *     session-driver [-u USER] [-c CONFIGURATION-LINE]... [-E NAME=VALUE]... [-d DIRECTORY] [-t] [-v]
+ *                    [-T TABLE]... [-k SECONDS] [-e] [-x SESSION] AGENT [ARGUMENT]...
  *
- * -t: a PTY in place of 0, 1 and 2, what it shows goes to standard output; otherwise 0, 1 and 2 are passed.
- * -T: a table by its number, when the agent runs. -k: a stop with so much grace, when the agent runs. -e: the
- * lifeline is closed when the agent runs. Link and lifeline are printed to standard error, a line each. Exit:
- * the agent's status (128 and the number of a signal), 125 when the launch failed.
+ * -E: the caller's environment, in the place of a small one. -v: Verify runs in the agent's place; each of
+ * its rows is printed to standard output, with tabs between id, status, title and detail. -t: a PTY in place
+ * of 0, 1 and 2, what it shows goes to standard output; otherwise 0, 1 and 2 are passed. -T: a table by its
+ * number, when the agent runs. -k: a stop with so much grace, when the agent runs. -e: the lifeline is closed
+ * when the agent runs. Link and lifeline are printed to standard error, a line each. Exit: the agent's status
+ * (128 and the number of a signal), 125 when the launch failed.
  */
 
 #include <fcntl.h>
@@ -40,8 +42,9 @@ typedef struct Driver {
 	const char *session, *directory, *agent;
 	char **arguments;
 	struct passwd *user;
-	char *configuration;
-	bool terminal, close_lifeline;
+	char *configuration, *guard;
+	char **environment;
+	bool terminal, close_lifeline, verify;
 	int stop_seconds;
 	unsigned tables[TABLES_MAX], n_tables;
 	int link_fd, lifeline_fd, master_fd;
@@ -56,8 +59,10 @@ _noreturn_ static void die(const char *what)
 	exit(124);
 }
 
-static int make_request(const Driver *driver, char *const *environment)
+static int make_request(const Driver *driver)
 {
+	static char *const usual[] = { (char *)"TERM=xterm", (char *)"PATH=/usr/local/bin:/usr/bin:/bin",
+				       NULL };
 	SessionRequest request = { .id = (char *)"aaaabbbbccccdddd",
 				   .agent = (char *)driver->agent,
 				   .uid = driver->user->pw_uid,
@@ -66,9 +71,10 @@ static int make_request(const Driver *driver, char *const *environment)
 				   .home = driver->user->pw_dir,
 				   .login_shell = driver->user->pw_shell,
 				   .argv = driver->arguments,
-				   .environment = (char **)environment,
+				   .environment = driver->environment ?: (char **)usual,
+				   .purpose = driver->verify ? PURPOSE_VERIFY : PURPOSE_AGENT,
 				   .cwd = (char *)driver->directory,
-				   .descriptors = 7,
+				   .descriptors = driver->verify ? 0 : 7,
 				   .terminals = driver->terminal ? 7 : 0,
 				   .file_mode_mask = 022,
 				   .started_usec = 1 };
@@ -119,20 +125,21 @@ _noreturn_ static void become_session(const Driver *driver, int fds[static SPAWN
 }
 
 /* What the service makes for a user. */
-static void make_run_files(const struct passwd *user)
+static void make_run_files(Driver *driver)
 {
-	_cleanup_free_ char *directory = NULL, *path = NULL;
+	const struct passwd *user = driver->user;
+	_cleanup_free_ char *directory = NULL;
 	_cleanup_close_ int fd = FD_NONE;
 
 	if (asprintf(&directory, CS_RUN_DIR "/users/%u", (unsigned)user->pw_uid) < 0 ||
-	    asprintf(&path, "%s/guard", directory) < 0)
+	    asprintf(&driver->guard, "%s/guard", directory) < 0)
 		die("memory");
 	(void)mkdir(CS_RUN_DIR, 0755);
 	(void)mkdir(CS_RUN_DIR "/users", 0711);
 	(void)mkdir(directory, 0711);
-	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	fd = open(driver->guard, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || fchown(fd, user->pw_uid, user->pw_gid) < 0)
-		die(path);
+		die(driver->guard);
 }
 
 static void start(Driver *driver)
@@ -140,8 +147,6 @@ static void start(Driver *driver)
 	char directory[] = "/tmp/session-driver.XXXXXX", byte;
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fds[SPAWN_FD_MAX], listening[2], lifeline[2], slave_fd = FD_NONE, listen_fd;
-	char *const environment[] = { (char *)"TERM=xterm", (char *)"PATH=/usr/local/bin:/usr/bin:/bin",
-				      NULL };
 
 	if (!mkdtemp(directory) || pipe2(listening, O_CLOEXEC) < 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, lifeline) < 0)
@@ -157,12 +162,13 @@ static void start(Driver *driver)
 		fds[i] = FD_NONE;
 	fds[SPAWN_FD_LINK] = listen_fd;
 	fds[SPAWN_FD_LISTENING] = listening[1];
-	fds[SPAWN_FD_REQUEST] = make_request(driver, environment);
+	fds[SPAWN_FD_REQUEST] = make_request(driver);
 	fds[SPAWN_FD_LIFELINE] = lifeline[1];
-	fds[SPAWN_FD_GUARD] = open("/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	/* Sessions of one user share what they lock, as those of the service do. */
+	fds[SPAWN_FD_GUARD] = open(driver->guard, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	if (fds[SPAWN_FD_GUARD] < 0)
 		die("guard");
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3 && !driver->verify; i++)
 		fds[SPAWN_FD_STDIN + i] = driver->terminal ? slave_fd : i;
 	driver->pid = fork();
 	if (driver->pid < 0)
@@ -219,6 +225,14 @@ static void print_rows(const LinkMessage *m)
 	}
 }
 
+static void print_verify(const LinkMessage *m)
+{
+	for (uint32_t i = 0; i < m->n_rows; i++)
+		printf("%s\t%s\t%s\t%s\n", m->rows[i].columns[0], m->rows[i].columns[1],
+		       m->rows[i].columns[2], m->rows[i].columns[3]);
+	(void)fflush(stdout);
+}
+
 static void on_link(Driver *driver)
 {
 	static const char *const names[LINK_KIND_MAX] = { "hello",  "state",  "started", "failed", "exited",
@@ -251,6 +265,10 @@ static void on_link(Driver *driver)
 	case LINK_TABLE:
 		(void)fprintf(stderr, " %u rows\n", m.n_rows);
 		print_rows(&m);
+		break;
+	case LINK_ROWS:
+		(void)fprintf(stderr, " %u\n", m.n_rows);
+		print_verify(&m);
 		break;
 	default:
 		(void)fprintf(stderr, "\n");
@@ -322,7 +340,7 @@ static void parse(Driver *driver, int argc, char **argv)
 	const char *user = "root";
 	int option;
 
-	while ((option = getopt(argc, argv, "+u:c:d:tT:k:ex:")) >= 0) {
+	while ((option = getopt(argc, argv, "+u:c:E:d:tvT:k:ex:")) >= 0) {
 		char *more = NULL;
 
 		switch (option) {
@@ -334,6 +352,13 @@ static void parse(Driver *driver, int argc, char **argv)
 				die("configuration");
 			free(driver->configuration);
 			driver->configuration = more;
+			break;
+		case 'E':
+			if (strings_append(&driver->environment, optarg) < 0)
+				die("environment");
+			break;
+		case 'v':
+			driver->verify = true;
 			break;
 		case 'd':
 			driver->directory = optarg;
@@ -380,12 +405,14 @@ int main(int argc, char **argv)
 	driver.directory = cwd;
 	parse(&driver, argc, argv);
 	(void)signal(SIGPIPE, SIG_IGN);
-	make_run_files(driver.user);
+	make_run_files(&driver);
 	start(&driver);
 	follow(&driver);
 	if (waitpid(driver.pid, &status, 0) < 0)
 		die("wait");
 	free(driver.configuration);
+	free(driver.guard);
+	strings_free(driver.environment);
 	(void)fprintf(stderr, "session: %s %d\n", WIFEXITED(status) ? "status" : "signal",
 		      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 	if (driver.failed)
