@@ -123,6 +123,8 @@ static void verify_started(Launch *launch)
 
 static void verify_rows(Launch *launch, const LinkRow *rows, uint32_t n)
 {
+	/* Its first words may be faster than the session's about it. */
+	launch->running = true;
 	verify_take_rows(&launch->manager->signals, launch->client, launch->row_call, &launch->rows, rows, n);
 }
 
