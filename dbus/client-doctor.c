@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "dbus/client-doctor.h"
 
+#include <inttypes.h>
+
+#include "dbus/causes.h"
 #include "dbus/client-read.h"
 #include "dbus/doctor.h"
 #include "dbus/errors.h"
@@ -11,6 +14,8 @@
 #define BUS_NAME "org.freedesktop.DBus"
 #define BUS_PATH "/org/freedesktop/DBus"
 #define ERROR_NAME_PREFIX "org.freedesktop.DBus.Error."
+#define SERVICE_COMM "claude-sandboxd"
+#define COMM_SIZE 32 /* 15 bytes and what ends them are all there is */
 
 static int append_text(sd_bus_message *m, const char *key, const char *text)
 {
@@ -85,25 +90,46 @@ static int ask_bus(sd_bus *bus, const char *member, uint32_t *ret, sd_bus_error 
 	return r < 0 ? r : 0;
 }
 
-int client_get_owner(sd_bus *bus, uint32_t *ret_uid, uint32_t *ret_pid, sd_bus_error *reterr)
+/* As /proc/PID/comm has it (proc(5)). */
+static void read_comm(uint32_t pid, char comm[static COMM_SIZE])
 {
-	uint32_t uid = 0, pid = 0;
-	int r;
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[64];
 
-	r = ask_bus(bus, "GetConnectionUnixUser", &uid, reterr);
-	if (sd_bus_error_has_name(reterr, SD_BUS_ERROR_NAME_HAS_NO_OWNER)) {
-		sd_bus_error_free(reterr);
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(comm, COMM_SIZE, f))
+		comm[0] = '\0';
+	comm[strcspn(comm, "\n")] = '\0';
+}
+
+int client_check_owner(sd_bus *bus, char **ret_problem)
+{
+	_cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	char comm[COMM_SIZE] = "";
+	uint32_t uid = 0, pid = 0;
+
+	if (ask_bus(bus, "GetConnectionUnixUser", &uid, &error) < 0)
 		return 0;
-	}
-	if (r < 0)
-		return r;
-	if (ask_bus(bus, "GetConnectionUnixProcessID", &pid, reterr) < 0) {
-		sd_bus_error_free(reterr);
-		pid = 0;
-	}
-	*ret_uid = uid;
-	*ret_pid = pid;
-	return 1;
+	if (ask_bus(bus, "GetConnectionUnixProcessID", &pid, &error) >= 0 && pid != 0)
+		read_comm(pid, comm);
+	if (uid == 0 && (!*comm || streq(comm, SERVICE_COMM)))
+		return 0;
+	return refuse(ret_problem, -EADDRINUSE, BECAUSE(NAME_OTHER), CS_BUS_NAME, pid,
+		      *comm ? comm : "unknown", uid);
+}
+
+char *client_sentence_from(sd_bus *bus, int error, const sd_bus_error *e)
+{
+	const char *name = e && e->name ? e->name : "";
+	char *problem = NULL;
+
+	if (bus &&
+	    (streq(name, SD_BUS_ERROR_UNKNOWN_METHOD) || streq(name, SD_BUS_ERROR_UNKNOWN_OBJECT) ||
+	     streq(name, SD_BUS_ERROR_UNKNOWN_INTERFACE)) &&
+	    client_check_owner(bus, &problem) < 0 && problem)
+		return problem;
+	return client_sentence(error, e);
 }
 
 const char *client_doctor_row(int error, const sd_bus_error *e)

@@ -21,10 +21,14 @@ int client_doctor_message(sd_bus *bus, const ClientDoctor *doctor, sd_bus_messag
 int client_read_doctor(sd_bus_message *reply, ClientTable *ret);
 
 /*
- * Who has the service's name, as the bus knows it: a query that starts nothing. Return: 1 with *ret_uid and
- * *ret_pid (0: not known); 0 when nobody has it; a negative errno with *reterr.
+ * Is whoever has the service's name the service, as far as the bus of this machine and /proc tell everybody?
+ * Starts nothing. Return: 0, also when nobody has it or it cannot be known; -EADDRINUSE with *ret_problem;
+ * -ENOMEM.
  */
-int client_get_owner(sd_bus *bus, uint32_t *ret_uid, uint32_t *ret_pid, sd_bus_error *reterr);
+int client_check_owner(sd_bus *bus, char **ret_problem);
+
+/* client_sentence(), where it may be another than the service that answered. bus: NULL if there was none. */
+char *client_sentence_from(sd_bus *bus, int error, const sd_bus_error *e);
 
 /*
  * Of a call that failed: the row of dbus/doctor.h that stands for it. The sentence is client_sentence()'s.

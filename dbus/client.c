@@ -209,7 +209,8 @@ char *client_sentence_there(int error, const sd_bus_error *e)
 	} else if (streq(name, SD_BUS_ERROR_NO_REPLY) || error == -ECONNRESET || error == -ENOTCONN) {
 		(void)refuse(&sentence, 0, BECAUSE(SERVICE_GONE));
 	} else if (streq(name, SD_BUS_ERROR_UNKNOWN_METHOD) || streq(name, SD_BUS_ERROR_UNKNOWN_INTERFACE) ||
-		   streq(name, SD_BUS_ERROR_UNKNOWN_PROPERTY) || error == -EBADMSG) {
+		   streq(name, SD_BUS_ERROR_UNKNOWN_OBJECT) || streq(name, SD_BUS_ERROR_UNKNOWN_PROPERTY) ||
+		   error == -EBADMSG) {
 		(void)refuse(&sentence, 0, BECAUSE(SERVICE_OTHER),
 			     *message ? message : "its reply has other types");
 	} else if (streq(name, SD_BUS_ERROR_ACCESS_DENIED)) {
@@ -225,19 +226,24 @@ char *client_sentence_there(int error, const sd_bus_error *e)
 	return sentence;
 }
 
-/* Nobody answers whom the bus does not know or does not let through. */
-static bool is_kept_off(const char *name)
+/* What the bus does not let through, or cannot start, may lack its file. */
+static int check_files(const char *name, char **ret_problem)
 {
-	return streq(name, SD_BUS_ERROR_SERVICE_UNKNOWN) || streq(name, SD_BUS_ERROR_NAME_HAS_NO_OWNER) ||
-	       streq(name, SD_BUS_ERROR_ACCESS_DENIED) || starts_with(name, ERROR_NAME_PREFIX "Spawn.");
+	int r;
+
+	if (streq(name, SD_BUS_ERROR_ACCESS_DENIED))
+		return installed_check_policy(ret_problem);
+	if (!streq(name, SD_BUS_ERROR_SERVICE_UNKNOWN) && !starts_with(name, ERROR_NAME_PREFIX "Spawn."))
+		return 0;
+	r = installed_check_activation(ret_problem);
+	return r < 0 ? r : installed_check_policy(ret_problem);
 }
 
 char *client_sentence(int error, const sd_bus_error *e)
 {
-	char *sentence = NULL;
+	char *problem = NULL;
 
-	if (e && e->name && is_kept_off(e->name) &&
-	    (installed_check_policy(&sentence) < 0 || installed_check_activation(&sentence) < 0) && sentence)
-		return sentence;
+	if (e && e->name && check_files(e->name, &problem) < 0 && problem)
+		return problem;
 	return client_sentence_there(error, e);
 }

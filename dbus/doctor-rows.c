@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "dbus/doctor-rows.h"
 
-#include <inttypes.h>
-
 #include "dbus/causes.h"
 #include "dbus/doctor.h"
 #include "dbus/installed.h"
 #include "dbus/names.h"
-
-/* As /proc/PID/comm has it (proc(5)): 15 bytes at most. */
-#define SERVICE_COMM "claude-sandboxd"
 
 static bool has(const ClientTable *rows, const char *id)
 {
@@ -58,31 +53,6 @@ int doctor_rows_add_sentence(ClientTable *rows, const char *id, const char *stat
 	int r = cause_split(sentence, &cause, &fix);
 
 	return r < 0 ? r : doctor_rows_add(rows, id, status, cause, fix);
-}
-
-static void read_comm(uint32_t pid, char comm[static 32])
-{
-	_cleanup_fclose_ FILE *f = NULL;
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", pid);
-	f = fopen(path, "re");
-	if (!f || !fgets(comm, 32, f))
-		comm[0] = '\0';
-	comm[strcspn(comm, "\n")] = '\0';
-}
-
-int doctor_rows_owner(ClientTable *rows, uint32_t uid, uint32_t pid)
-{
-	_cleanup_free_ char *sentence = NULL;
-	char comm[32] = "";
-
-	if (pid != 0)
-		read_comm(pid, comm);
-	if (uid == 0 && (!*comm || streq(comm, SERVICE_COMM)))
-		return 0;
-	(void)refuse(&sentence, 0, BECAUSE(NAME_OTHER), CS_BUS_NAME, pid, *comm ? comm : "unknown", uid);
-	return sentence ? doctor_rows_add_sentence(rows, DOCTOR_NAME, "fail", sentence) : -ENOMEM;
 }
 
 static int add_check(ClientTable *rows, const char *id, const char *bad, int (*check)(char **),

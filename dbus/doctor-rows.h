@@ -19,7 +19,5 @@ int doctor_rows_add_sentence(ClientTable *rows, const char *id, const char *stat
 /* A row of the service's, if there is none of that id. Return: as above. */
 int doctor_rows_take(ClientTable *rows, char *const cells[static DOCTOR_COLUMNS]);
 
-/* Who has the service's name, if anybody; not NULL and not ours: a row that fails. Return: 0 or -ENOMEM. */
-int doctor_rows_owner(ClientTable *rows, uint32_t uid, uint32_t pid);
 /* What is installed, for when no service tells it. Return: 0 or -ENOMEM. */
 int doctor_rows_installed(ClientTable *rows);

@@ -97,10 +97,8 @@ static int check_owners(const char *const *paths, size_t n, char **ret_problem)
 
 int installed_check_files(char **ret_problem)
 {
-	static const char *const paths[] = { CS_ENTRY_PATH,     CS_LAUNCH_PATH,    CS_DAEMON_PATH,
-					     CS_SESSION_PATH,   CS_INIT_PATH,      CS_VERIFY_PATH,
-					     CS_COMMAND_PATH,   CS_GITCONFIG_PATH, CS_BUS_POLICY_PATH,
-					     CS_ACTIVATION_PATH };
+	static const char *const paths[] = { CS_LAUNCH_PATH, CS_SESSION_PATH, CS_INIT_PATH,
+					     CS_VERIFY_PATH, CS_COMMAND_PATH, CS_GITCONFIG_PATH };
 
 	return check_owners(paths, ELEMENTSOF(paths), ret_problem);
 }

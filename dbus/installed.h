@@ -15,7 +15,7 @@ int installed_check_policy(char **ret_problem);
 int installed_check_activation(char **ret_problem);
 /* The agents' names in CS_BIN_DIR start the entry. */
 int installed_check_entries(char **ret_problem);
-/* The programs and files: there, root's, writable by nobody else. */
+/* The other programs and files: there, root's, writable by nobody else. */
 int installed_check_files(char **ret_problem);
 /* Likewise the directories that they lie in. */
 int installed_check_directories(char **ret_problem);

@@ -6,7 +6,7 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
-#include "dbus/client.h"
+#include "dbus/client-doctor.h"
 #include "dbus/errors.h"
 #include "dbus/names.h"
 #include "dbus/wire.h"
@@ -446,7 +446,8 @@ static int on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
 		return 0;
 	}
 	if (error) {
-		_cleanup_free_ char *sentence = client_sentence(sd_bus_error_get_errno(error), error);
+		_cleanup_free_ char *sentence =
+			client_sentence_from(launch->bus, sd_bus_error_get_errno(error), error);
 		bool missing = sd_bus_error_has_name(error, CS_ERROR_AGENT_MISSING);
 
 		finish_refused(launch, missing ? CS_EXIT_MISSING : CS_EXIT_REFUSED,

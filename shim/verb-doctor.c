@@ -136,39 +136,38 @@ static int ask(Doctor *doctor, sd_bus *bus, sd_bus_error *reterr)
 	return r < 0 && !sd_bus_error_is_set(reterr) ? sd_bus_error_set_errno(reterr, r) : r;
 }
 
-/* Nobody answers, or not as the service does: a row of its own, and what can be seen without. */
-static int add_failure(Doctor *doctor, int error, const sd_bus_error *e)
+/* What is missing where nobody answered. */
+static int add_installed(Doctor *doctor)
 {
-	const char *id = client_doctor_row(error, e), *host = doctor->context->host;
-	_cleanup_free_ char *sentence =
-		host ? client_remote_sentence(host, error, e) : client_sentence(error, e);
-	int r;
+	int r = doctor->context->host ? 0 : doctor_rows_installed(&doctor->rows);
 
-	if (!sentence)
-		return -ENOMEM;
-	/* A file that is missing says more than what the bus says of it; of another machine nothing is seen.
-	 */
-	r = host ? 0 : doctor_rows_installed(&doctor->rows);
-	for (size_t i = 0; r == 0 && i < doctor->rows.n_rows; i++)
-		if (streq(doctor->rows.cells[i * DOCTOR_COLUMNS + ID], id) &&
-		    !streq(doctor->rows.cells[i * DOCTOR_COLUMNS + STATUS], "fail"))
-			id = DOCTOR_NAME;
-	if (r == 0)
-		r = doctor_rows_add_sentence(&doctor->rows, id, "fail", sentence);
-	return r < 0 && r != -EEXIST ? r : show_new(doctor);
+	return r < 0 ? r : show_new(doctor);
 }
 
+/* Nobody answers, or not as the service does: a row of its own, and what can be seen without. */
+static int add_failure(Doctor *doctor, sd_bus *bus, int error, const sd_bus_error *e)
+{
+	const char *host = doctor->context->host;
+	_cleanup_free_ char *sentence =
+		host ? client_remote_sentence(host, error, e) : client_sentence_from(bus, error, e);
+	int r = -ENOMEM;
+
+	if (sentence)
+		r = doctor_rows_add_sentence(&doctor->rows, client_doctor_row(error, e), "fail", sentence);
+	return r < 0 && r != -EEXIST ? r : add_installed(doctor);
+}
+
+/* Return: 1 when the service has its name, or nobody; 0 when another has it, which is not asked; -ENOMEM. */
 static int look_at_owner(Doctor *doctor, sd_bus *bus)
 {
-	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
-	uint32_t uid = 0, pid = 0;
+	_cleanup_free_ char *problem = NULL;
 	int r;
 
 	/* The number of a process there is nobody's here. */
-	if (doctor->context->host || client_get_owner(bus, &uid, &pid, &error) <= 0)
-		return 0;
-	r = doctor_rows_owner(&doctor->rows, uid, pid);
-	return r < 0 && r != -EEXIST ? r : show_new(doctor);
+	if (doctor->context->host || client_check_owner(bus, &problem) >= 0)
+		return 1;
+	r = problem ? doctor_rows_add_sentence(&doctor->rows, DOCTOR_NAME, "fail", problem) : -ENOMEM;
+	return r < 0 ? r : add_installed(doctor);
 }
 
 static int examine(Doctor *doctor)
@@ -186,13 +185,13 @@ static int examine(Doctor *doctor)
 	r = verb_open(doctor->context, &bus, &error);
 	if (r >= 0) {
 		r = look_at_owner(doctor, bus);
-		if (r < 0)
+		if (r <= 0)
 			return r;
 		r = ask(doctor, bus, &error);
 	}
 	if (r >= 0 || r == -EPIPE || r == -ENOMEM)
 		return r;
-	return add_failure(doctor, r, &error);
+	return add_failure(doctor, bus, r, &error);
 }
 
 /* ---- the sum ---- */

@@ -213,12 +213,12 @@ static int take_failure(Feed *feed, int error, const sd_bus_error *e)
 {
 	_cleanup_free_ char *sentence = feed_sentence(feed, error, e);
 	_cleanup_(client_table_done) ClientTable rows = { 0 };
-	int r = sentence ? doctor_rows_installed(&rows) : -ENOMEM;
+	int r = -ENOMEM;
 
-	if (r >= 0)
+	if (sentence)
 		r = doctor_rows_add_sentence(&rows, client_doctor_row(error, e), "fail", sentence);
-	if (r == -EEXIST)
-		r = doctor_rows_add_sentence(&rows, DOCTOR_NAME, "fail", sentence);
+	if (r >= 0)
+		r = doctor_rows_installed(&rows);
 	for (size_t i = 0; r >= 0 && i < rows.n_rows; i++)
 		take_missed_row(feed, MODEL_DOCTOR, &rows, i);
 	return r < 0 ? r : 0;

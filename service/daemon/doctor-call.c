@@ -40,7 +40,7 @@ static void doctor_reply(Launch *launch)
 	/* Always the same rows, whatever was in the way; what the caller's shell would start its command
 	 * looks at. */
 	for (size_t i = 0; doctor_id_at(i); i++)
-		if (!starts_with(doctor_id_at(i), "entry."))
+		if (!streq(doctor_id_at(i), DOCTOR_ENTRY_PATH))
 			doctor_add(launch, doctor_id_at(i), ROW_NOTE, DOCTOR_NOT_TRIED, NULL);
 	r = sd_bus_message_new_method_return(launch->call, &reply);
 	if (r >= 0)

@@ -19,6 +19,7 @@ struct Doctor {
 	const char *step;
 	bool failed;
 	char *directory;
+	bool resolver_failed;
 };
 
 Doctor *doctor_new(DoctorTell tell, void *userdata)
@@ -57,6 +58,8 @@ static void say(Doctor *doctor, const char *id, RowStatus status, const char *de
 	if (doctor_has_said(doctor, id) || strings_append(&doctor->said, id) < 0 ||
 	    row_make(id, status, doctor_title(id) ?: id, detail, fix, &row) < 0)
 		return;
+	if (status == ROW_FAIL && streq(id, DOCTOR_RESOLVER))
+		doctor->resolver_failed = true;
 	doctor->tell(doctor->userdata, &row);
 	row_done(&row);
 }
@@ -86,6 +89,12 @@ void doctor_take(Doctor *doctor, const Row *row)
 {
 	bool bare = row->status == ROW_FAIL && !*row->fix;
 
+	/* One cause has one row that fails. */
+	if (row->status == ROW_FAIL && streq(row->id, DOCTOR_ANSWERS) && doctor->resolver_failed) {
+		doctor_say(doctor, DOCTOR_ANSWERS, ROW_NOTE, NULL,
+			   "none, as the host gets none (dns.resolver)");
+		return;
+	}
 	say(doctor, row->id, row->status, row->detail,
 	    bare && streq(row->id, DOCTOR_ANSWERS) ? FIX_ANSWERS_NONE : row->fix);
 }
