@@ -7,7 +7,6 @@
 
 #include "dbus/client-doctor.h"
 #include "dbus/doctor-rows.h"
-#include "dbus/doctor.h"
 #include "tui/feed-state.h"
 
 extern char **environ;

@@ -85,7 +85,7 @@ def links_of_the_documents(lab):
     import re
     if not os.path.isdir(machine.SOURCE):
         raise Skip("no copy of the tree")
-    for name in ("README.md", "docs/security.md", "docs/architecture.md", "docs/hacking.md", "docs/messages.md"):
+    for name in ("README.md", "docs/security.md", "docs/architecture.md", "docs/hacking.md", "docs/messages.md", "docs/faults.md"):
         with open(f"{machine.SOURCE}/{name}", encoding="utf-8") as f:
             for link in re.findall(r"\]\(([^)#:]+)\)", f.read()):
                 path = os.path.join(machine.SOURCE, os.path.dirname(name), link)
