@@ -36,6 +36,22 @@ void app_show(App *app, const char *title, const char *text)
 		dialog_of(app)->kind = DIALOG_SHOW;
 }
 
+#define BESIDE 16u /* columns of the line where messages are that say where one is */
+
+void app_tell_error(App *app, const char *sentence)
+{
+	FormatFlags flags = FORMAT_SENTENCE | (app->options.utf8 ? FORMAT_UTF8 : 0);
+	size_t room = app->canvas.width > BESIDE ? app->canvas.width - BESIDE : 0;
+
+	if (format_width(sentence, room + 1, flags) <= room || app->screen.dialog.kind != DIALOG_NONE) {
+		app_tell(app, STYLE_BAD, sentence);
+		return;
+	}
+	app_tell(app, STYLE_PLAIN, NULL);
+	if (set_texts(dialog_of(app), "It was not done", sentence) >= 0)
+		dialog_of(app)->kind = DIALOG_TELL;
+}
+
 void app_open_line(App *app, bool filter)
 {
 	Table *table = app_view(app)->table;
@@ -238,6 +254,9 @@ void app_dialog_key(App *app, const TermInput *input)
 		app_close_dialog(app);
 	} else if (kind == DIALOG_SHOW) {
 		show_key(app, input);
+	} else if (kind == DIALOG_TELL) {
+		if (input->code != KEYCODE_NONE && !input->pasted)
+			app_close_dialog(app);
 	} else if (kind == DIALOG_CONFIRM) {
 		confirm_key(app, input);
 	} else if (kind == DIALOG_CHOOSE) {

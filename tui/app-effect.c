@@ -44,8 +44,8 @@ static void end_call(App *app)
 static void fail_call(App *app, const char *sentence)
 {
 	tell_finished(app, sentence);
-	app_tell(app, STYLE_BAD, sentence);
 	end_call(app);
+	app_tell_error(app, sentence);
 }
 
 static void send_part(App *app)

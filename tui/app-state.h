@@ -64,6 +64,8 @@ void app_set_dirty(App *app);
 
 /* text is copied; NULL: none. */
 void app_tell(App *app, Style style, const char *text);
+/* Why something was not done: a line, or a window where that is too short for it. */
+void app_tell_error(App *app, const char *sentence);
 /* Make the rows if the model, or the view's own state, is another one. */
 void app_fill(App *app);
 void app_refill(App *app, size_t view);

@@ -81,7 +81,7 @@ static void draw_hint_at(Draw *draw, const Window *w, const char *key, const cha
 		*x = draw_hint(draw, w->y + w->height - 1, *x, key, strlen(key), word);
 }
 
-static void draw_confirm(Draw *draw, const Dialog *dialog)
+static void draw_question(Draw *draw, const Dialog *dialog)
 {
 	size_t inside = MIN_OF(draw->canvas->width - 4, (size_t)WINDOW_MOST);
 	Window w = place_window(draw, count_lines(draw, inside, dialog->text) + 2);
@@ -90,8 +90,12 @@ static void draw_confirm(Draw *draw, const Dialog *dialog)
 	draw_frame(draw, &w, dialog->title);
 	draw_paragraphs(draw, w.y, w.x, w.width, w.height - 1, dialog->top, dialog->text, STYLE_DIALOG,
 			false);
-	draw_hint_at(draw, &w, "y", "yes", &x);
-	draw_hint_at(draw, &w, "n", "no", &x);
+	if (dialog->kind == DIALOG_CONFIRM) {
+		draw_hint_at(draw, &w, "y", "yes", &x);
+		draw_hint_at(draw, &w, "n", "no", &x);
+	} else {
+		draw_hint_at(draw, &w, "Esc", "back", &x);
+	}
 }
 
 static void draw_choose(Draw *draw, const Dialog *dialog)
@@ -172,8 +176,9 @@ void draw_dialog(Draw *draw)
 	    draw->canvas->height < 4)
 		return;
 	switch (dialog->kind) {
+	case DIALOG_TELL:
 	case DIALOG_CONFIRM:
-		draw_confirm(draw, dialog);
+		draw_question(draw, dialog);
 		break;
 	case DIALOG_CHOOSE:
 		draw_choose(draw, dialog);

@@ -200,6 +200,16 @@ static int add_session(Model *model, ClientSession *from, ModelSession **ret)
 	return 0;
 }
 
+/* What was not known when it ended will not be any more. */
+static void end_table(ModelTable *table)
+{
+	if (table->state != MODEL_UNKNOWN && table->state != MODEL_ASKED)
+		return;
+	table->state = MODEL_FAILED;
+	table->asked = false;
+	(void)model_set_text(&table->problem, "The session ended before this was known.");
+}
+
 static int end_session(Model *model, size_t i)
 {
 	ModelSession *session = model->sessions[i];
@@ -219,6 +229,12 @@ static int end_session(Model *model, size_t i)
 	free(session->session.state);
 	session->session.state = state;
 	session->ended = true;
+	end_table(&session->exposure);
+	end_table(&session->environment);
+	end_table(&session->routes);
+	end_table(&session->ports);
+	end_table(&session->denied);
+	model_touch(model, OF_SESSION);
 	return 0;
 }
 

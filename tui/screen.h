@@ -12,6 +12,7 @@
 typedef enum DialogKind {
 	DIALOG_NONE,
 	DIALOG_SHOW,    /* lines, scrolled */
+	DIALOG_TELL,    /* a sentence too long for a line; any key ends it */
 	DIALOG_CONFIRM, /* y or n */
 	DIALOG_CHOOSE,  /* a key for each choice */
 	DIALOG_PROMPT,  /* a line that is typed, in a window, with what is said about it */

@@ -32,6 +32,7 @@ static void the_open_session_stays(void **state)
 	assert_int_equal(model->n_sessions, 2);
 	assert_true(model_open_session(model)->ended);
 	assert_string_equal(model_open_session(model)->session.state, "ended");
+	assert_int_equal(model_open_session(model)->routes.state, MODEL_FAILED);
 	/* What was under way for it no longer counts. */
 	assert_int_equal(model_set_state(model, ID_A, "running", -1), 0);
 	assert_string_equal(model_open_session(model)->session.state, "ended");
