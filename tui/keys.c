@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #define OF_SESSION "exposure routes denied verify"
-#define TABLES "sessions exposure routes denied allow-ip policy verify doctor"
+#define TABLES "sessions exposure routes denied allow-ip policy verify doctor help"
 
 static const KeyBinding bindings[] = {
 	/* What a view can do with its rows comes first: the hint line has room for the first ones only. */
@@ -21,7 +21,7 @@ static const KeyBinding bindings[] = {
 	  "Enter",
 	  "the row as a whole, with every word of it",
 	  "whole",
-	  "exposure routes denied allow-ip policy" },
+	  "exposure routes denied allow-ip policy help" },
 	{ COMMAND_OPEN,
 	  KEY_GROUP_ACTION,
 	  { KEYCODE_ENTER },

@@ -97,6 +97,21 @@ static int rows(const ViewContext *context, Rows *to)
 	return r;
 }
 
+static int details(const ViewContext *context, const char *key, char **ret)
+{
+	_cleanup_(rows_freep) Rows *all = rows_new(COLUMNS);
+	size_t i = strtoul(key, NULL, 10);
+	const Cell *cells;
+
+	if (!all || rows(context, all) < 0)
+		return -ENOMEM;
+	*ret = NULL;
+	if (i >= rows_count(all))
+		return 0;
+	cells = rows_cells(all, i);
+	return *cells[WHAT].text ? words_set(ret, "%s: %s\n", cells[NAME].text, cells[WHAT].text) : 0;
+}
+
 const View view_help = {
 	.name = "help",
 	.title = "Help",
@@ -105,4 +120,5 @@ const View view_help = {
 	.n_columns = COLUMNS,
 	.sort_column = SIZE_MAX,
 	.rows = rows,
+	.details = details,
 };
