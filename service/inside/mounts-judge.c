@@ -257,8 +257,10 @@ static void tables_done(Tables *tables)
 static bool tables_read(Battery *b, Tables *ret)
 {
 	const Expectations *e = battery_expectations(b);
-	int r = mounts_read(&ret->mounts);
+	int r;
 
+	/* Of a jail that runs, what was read outside: no /proc of that jail is believed. */
+	r = e->jail_mounts ? mounts_parse(e->jail_mounts, &ret->mounts) : mounts_read(&ret->mounts);
 	if (r == 0)
 		r = mounts_parse(e->host_mounts ?: "", &ret->host);
 	if (r < 0)

@@ -242,6 +242,7 @@ static int copy_facts(const ExpectationFacts *facts, Expectations *e)
 	e->terminal = facts->terminal;
 	e->root = facts->root;
 	e->host_mounts = copy_optional(facts->host_mounts, &error);
+	e->jail_mounts = copy_optional(facts->jail_mounts, &error);
 	e->routes_problem = copy_optional(facts->routes_problem, &error);
 	e->bait_token = copy_optional(facts->bait_token, &error);
 	e->processes = table(facts->n_processes, sizeof(*e->processes), &e->n_processes, &error);

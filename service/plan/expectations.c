@@ -53,6 +53,7 @@ void expectations_done(Expectations *expectations)
 	free(e->baits);
 	free(e->hostname);
 	free(e->host_mounts);
+	free(e->jail_mounts);
 	free(e->routes_problem);
 	free(e->agent);
 	free(e->program);
@@ -330,6 +331,7 @@ static void pack_all(PackWriter *w, const Expectations *e)
 	pack_object(w, &e->root);
 	pack_string(w, e->hostname);
 	pack_optional(w, e->host_mounts);
+	pack_optional(w, e->jail_mounts);
 	pack_optional(w, e->routes_problem);
 	pack_string(w, e->agent);
 	pack_string(w, e->program);
@@ -368,6 +370,7 @@ static void unpack_all(PackReader *r, Expectations *e)
 	unpack_object(r, &e->root);
 	e->hostname = unpack_string(r, TEXT_MAX);
 	e->host_mounts = unpack_optional(r, MOUNTS_MAX);
+	e->jail_mounts = unpack_optional(r, MOUNTS_MAX);
 	e->routes_problem = unpack_optional(r, TEXT_MAX);
 	e->agent = unpack_string(r, TEXT_MAX);
 	e->program = unpack_string(r, TEXT_MAX);

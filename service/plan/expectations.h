@@ -137,6 +137,8 @@ typedef struct ExpectationFacts {
 	const RouteTable *routes;   /* NULL when not jailed */
 	const char *host_mounts;    /* /proc/self/mountinfo of the session, or NULL: what below a bind is a
 				       mount of the host's */
+	const char
+		*jail_mounts; /* the same of the jail's init, seen from outside; NULL: verify reads its own */
 	/* What an entry binds: fstat(2) of its source, or of its path for a device. Return: 0 or -errno. */
 	int (*identify)(const Entry *entry, ObjectIdentity *ret);
 	/* What is at a path outside, by stat(2): not known where there is nothing. */
@@ -160,6 +162,7 @@ typedef struct Expectations {
 	char *hostname;
 	ObjectIdentity terminal, root;
 	char *host_mounts;    /* NULL: not told */
+	char *jail_mounts;    /* likewise */
 	char *routes_problem; /* NULL: nothing differs */
 
 	char *agent;   /* the profile's name */

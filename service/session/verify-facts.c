@@ -7,7 +7,7 @@
 
 #include "service/session/jail-processes.h"
 
-/* proc_pid_mountinfo(5) of this process: as much as mount-table.h takes. */
+/* proc_pid_mountinfo(5) of one process: as much as mount-table.h takes. */
 #define MOUNTS_BYTES_MAX (1u << 20)
 
 static ObjectIdentity identity_of(const struct stat *st)
@@ -48,13 +48,17 @@ static ObjectIdentity identify_fd(int fd)
 	return fd < 0 || fstat(fd, &st) < 0 ? (ObjectIdentity){ 0 } : identity_of(&st);
 }
 
-/* Return: to be freed, or NULL: what is below a bind cannot be told, and verify says so. */
-static char *read_mounts(void)
+/* pid 0: of this process. Return: to be freed, or NULL: it is not told, and verify looks for itself. */
+static char *read_mounts(pid_t pid)
 {
-	_cleanup_close_ int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
 	_cleanup_free_ char *text = malloc(MOUNTS_BYTES_MAX + 1);
+	_cleanup_close_ int fd = FD_NONE;
+	char path[48] = "/proc/self/mountinfo";
 	size_t n = 0;
 
+	if (pid > 0)
+		(void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || !text)
 		return NULL;
 	for (;;) {
@@ -76,7 +80,8 @@ int verify_facts_encode(const VerifySource *source, uint8_t **ret_data, size_t *
 {
 	_cleanup_(jail_processes_done) JailProcesses processes = { 0 };
 	_cleanup_(expectations_done) Expectations expectations = { 0 };
-	_cleanup_free_ char *routes_problem = NULL, *mounts = read_mounts();
+	_cleanup_free_ char *routes_problem = NULL, *mounts = read_mounts(0);
+	_cleanup_free_ char *jail_mounts = source->leader > 0 ? read_mounts(source->leader) : NULL;
 	const Network *network = source->network;
 	char hostname[HOST_NAME_MAX + 1] = "";
 	ExpectationFacts facts = {
@@ -87,6 +92,7 @@ int verify_facts_encode(const VerifySource *source, uint8_t **ret_data, size_t *
 		.root = identify_path("/"),
 		.routes = network->jailed ? &network->routes : NULL,
 		.host_mounts = mounts,
+		.jail_mounts = jail_mounts,
 		.identify = identify,
 		.identify_path = identify_path,
 		.baits = source->baits,

@@ -42,6 +42,7 @@ static void make(PlanFixture *fixture, Expectations *ret)
 					 .routes_problem = "a route too many",
 					 .routes = &routes,
 					 .host_mounts = "1 0 8:1 / / rw - ext4 /dev/sda rw\n",
+					 .jail_mounts = "2 0 8:2 / / ro - ext4 /dev/sdb rw\n",
 					 .identify = identify,
 					 .identify_path = identify_path,
 					 .processes = processes,
@@ -174,6 +175,7 @@ static void comes_back_whole(void **state)
 	assert_int_equal(back.namespaces[NAMESPACE_NET], 7);
 	assert_string_equal(back.routes_problem, "a route too many");
 	assert_string_equal(back.host_mounts, e.host_mounts);
+	assert_string_equal(back.jail_mounts, "2 0 8:2 / / ro - ext4 /dev/sdb rw\n");
 	assert_int_equal(back.terminal.node, 99);
 	assert_int_equal(back.n_processes, 1);
 	assert_true(back.processes[0].below);
