@@ -41,7 +41,8 @@ typedef struct RouteMessage {
 
 static const char message_text[] = "a probe of the jail";
 
-unsigned reach_route_device(uint32_t address)
+/* The device by which a route to the address leads; 0 for none. */
+static unsigned route_device(uint32_t address)
 {
 	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 	RouteMessage message = { .header = { .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST },
@@ -451,6 +452,25 @@ static void look_for_neighbours(Probing *p, const ReachTargets *targets)
 	}
 }
 
+/* Who is there may be silent: a route that leads out is enough. */
+static void look_for_routes(Probing *p, const ReachTargets *targets)
+{
+	unsigned jail = if_nametoindex(ROUTES_JAIL_DEVICE);
+	uint32_t last = 0;
+
+	for (size_t i = 0; jail && i < targets->n; i++) {
+		const struct sockaddr_in *to = (const struct sockaddr_in *)&targets->targets[i].address;
+		uint32_t address = ntohl(to->sin_addr.s_addr);
+
+		/* Several ports of one address follow each other. */
+		if (to->sin_family != AF_INET || targets->targets[i].token || address == last)
+			continue;
+		last = address;
+		if (route_device(address) == jail)
+			probing_escaped(p, "the route to %s leads out", targets->targets[i].text);
+	}
+}
+
 static void start_all(Probing *p, Tries *tries, const ReachWay *way, const ReachTargets *targets,
 		      const char *device_name, unsigned device)
 {
@@ -482,6 +502,8 @@ unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachT
 		return 0;
 	}
 	for (size_t i = 0; i < n_ways; i++) {
+		if (!ways[i].by_device && !ways[i].prepare && !ways[i].mapped)
+			look_for_routes(p, targets);
 		if (!ways[i].by_device) {
 			start_all(p, &tries, &ways[i], targets, NULL, 0);
 			continue;

@@ -63,5 +63,3 @@ bool reach_is_allowed(const Probing *p, uint32_t address);
 unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachTargets *targets);
 /* Whether there is a jail of networks to be tried at all; otherwise that is what is found. */
 bool reach_is_jailed(Probing *p);
-/* The device by which a route to the address leads; 0 for none. */
-unsigned reach_route_device(uint32_t address);

@@ -126,22 +126,9 @@ static void attempt_ways(Probing *p, const ReachWay *ways, size_t n)
 	static const ReachWay ways[] = { __VA_ARGS__ }; \
 	attempt_ways(p, ways, ELEMENTSOF(ways))
 
-/* What answers may be behind a filter of its own: a route that leads out is enough. */
 static void attempt_plain(Probing *p)
 {
-	unsigned jail = if_nametoindex(ROUTES_JAIL_DEVICE);
-	static ReachTargets targets;
-
 	WAYS({ .name = "a plain socket" });
-	if (!reach_is_jailed(p) || !jail)
-		return;
-	reach_add_denied(p, &targets);
-	for (size_t i = 0; i < targets.n; i++) {
-		const struct sockaddr_in *to = (const struct sockaddr_in *)&targets.targets[i].address;
-
-		if (!targets.targets[i].token && reach_route_device(ntohl(to->sin_addr.s_addr)) == jail)
-			probing_escaped(p, "the route to %s leads out", targets.targets[i].text);
-	}
 }
 
 static void attempt_device(Probing *p)

@@ -10,6 +10,7 @@ from case import SANDBOX, equal, holds, test
 from hostile_cases import own
 from listener_cases import Listener
 from machine import ALICE, ROOT
+from sabotage_cases import sabotage, steps
 from verify_cases import verify
 
 BOTH = (ALICE, ROOT)
@@ -107,6 +108,25 @@ def with_much_in_the_plan(lab):
             blocked(lab, user, "shell", cwd=workspace, env=env)
             equal([line for line in listed(user.home, "/srv/shared") if line not in before and "/.local/state" not in line], [],
                   f"{user}: left behind")
+
+
+def escaped(lab, user, *left_out):
+    """The probes that get out when these parts of the denial are left out, with the real wire."""
+    sabotage(lab, *left_out, "no-self-test", "no-read-back")
+    verdict = verify(lab, "--probes", "shell", user=user, limit=60)
+    lab.restore()
+    return {number for number in verdict.of("fail") if number[0] == "p"}, verdict
+
+
+@test(120, needs="bus")
+def without_parts_of_the_network_they_get_out(lab):
+    """What stands between is what they measure: nobody has to listen at the addresses."""
+    steps(lab)
+    for user in BOTH:
+        found, verdict = escaped(lab, user, "filter", "reverse-path")
+        holds({"p84", "p85", "p86", "p87", "p89", "p91", "p93"} <= found, f"{user}: no filter: {verdict.of('fail')}")
+        found, verdict = escaped(lab, user, "prohibits", "ledger", "reverse-path")
+        holds({"p83", "p97", "p99", "p100"} <= found, f"{user}: no denials: {verdict.of('fail')}")
 
 
 @test(60, needs="bus")
