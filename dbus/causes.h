@@ -176,6 +176,9 @@
 #define FIX_SERVICE_GONE "try again, run 'sudo ./quickstart', or see the journal of claude-sandboxd"
 #define CAUSE_NAME_OTHER "the name %s belongs to process %u (%s) of uid %u"
 #define FIX_NAME_OTHER "end that process: the next call starts the service"
+#define CAUSE_SERVICE_SILENT "the service %s, process %u, does not answer"
+#define FIX_SERVICE_SILENT \
+	"run 'sudo kill -9 %u': no session ends by that, and the next call starts the service"
 #define CAUSE_SERVICE_OTHER "the running service does not speak as this command does (%s)"
 #define FIX_SERVICE_OTHER "restart claude-sandboxd"
 

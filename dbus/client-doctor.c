@@ -14,6 +14,7 @@
 #define BUS_NAME "org.freedesktop.DBus"
 #define BUS_PATH "/org/freedesktop/DBus"
 #define ERROR_NAME_PREFIX "org.freedesktop.DBus.Error."
+#define ANSWER_USEC (5 * 1000 * 1000ULL)
 #define SERVICE_COMM "claude-sandboxd"
 #define COMM_SIZE 32 /* 15 bytes and what ends them are all there is */
 
@@ -103,6 +104,21 @@ static void read_comm(uint32_t pid, char comm[static COMM_SIZE])
 	comm[strcspn(comm, "\n")] = '\0';
 }
 
+static bool answers(sd_bus *bus)
+{
+	_cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_message_ sd_bus_message *m = NULL;
+	int r;
+
+	r = sd_bus_message_new_method_call(bus, &m, CS_BUS_NAME, CS_MANAGER_PATH, "org.freedesktop.DBus.Peer",
+					   "Ping");
+	if (r >= 0)
+		r = sd_bus_message_set_auto_start(m, false);
+	if (r >= 0)
+		r = sd_bus_call(bus, m, ANSWER_USEC, &error, NULL);
+	return r != -ETIMEDOUT;
+}
+
 int client_check_owner(sd_bus *bus, char **ret_problem)
 {
 	_cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -114,7 +130,9 @@ int client_check_owner(sd_bus *bus, char **ret_problem)
 	if (ask_bus(bus, "GetConnectionUnixProcessID", &pid, &error) >= 0 && pid != 0)
 		read_comm(pid, comm);
 	if (uid == 0 && (!*comm || streq(comm, SERVICE_COMM)))
-		return 0;
+		return answers(bus) ? 0
+				    : refuse(ret_problem, -ETIMEDOUT, BECAUSE(SERVICE_SILENT), CS_BUS_NAME,
+					     pid, pid);
 	return refuse(ret_problem, -EADDRINUSE, BECAUSE(NAME_OTHER), CS_BUS_NAME, pid,
 		      *comm ? comm : "unknown", uid);
 }

@@ -21,9 +21,9 @@ int client_doctor_message(sd_bus *bus, const ClientDoctor *doctor, sd_bus_messag
 int client_read_doctor(sd_bus_message *reply, ClientTable *ret);
 
 /*
- * Is whoever has the service's name the service, as far as the bus of this machine and /proc tell everybody?
- * Starts nothing. Return: 0, also when nobody has it or it cannot be known; -EADDRINUSE with *ret_problem;
- * -ENOMEM.
+ * Is whoever has the service's name the service, as far as the bus of this machine and /proc tell everybody,
+ * and does it answer within seconds? Starts nothing. Return: 0, also when nobody has it or it cannot be
+ * known; -EADDRINUSE (another has it) or -ETIMEDOUT, both with *ret_problem.
  */
 int client_check_owner(sd_bus *bus, char **ret_problem);
 

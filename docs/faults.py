@@ -26,7 +26,8 @@ what helps. Each line is a test: the fault is made in a machine of namespaces, t
 turns red because of it (where the start of a session ends at that fault, its step of the start says the same, and what
 lies behind is not tried), and when what helps was done all rows are as before.
 """
-LAUNCH = {"refused": "refused", "refused, 127": "refused, status 127", "warned": "starts, with a warning", "started": "starts", "": ""}
+LAUNCH = {"refused": "refused", "refused, 127": "refused, status 127", "warned": "starts, with a warning", "started": "starts", "waits": "waits",
+          "": ""}
 
 
 def cell(text):

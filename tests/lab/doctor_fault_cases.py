@@ -14,7 +14,7 @@ import faults_of_person                # noqa: F401, pylint: disable=unused-impo
 import faults_of_system                # noqa: F401, pylint: disable=unused-import
 import machine
 from case import CLAUDE, SANDBOX, equal, holds, test
-from fault_table import FAULTS, MISSING, OTHER, STARTED, WARNED
+from fault_table import FAULTS, MISSING, OTHER, STARTED, WAITS, WARNED
 from machine import ALICE, ROOT
 
 NOT_TRIED = "not tried"
@@ -91,7 +91,7 @@ def asked_by_bus(lab, user, fault, rows):
     words = ["2", "cwd", "ay", *byte_array(more["cwd"].encode()), "environment", "aay", str(len(variables))]
     for variable in variables:
         words += byte_array(variable)
-    result = lab.run([*BUSCTL, *words], user, cwd="/", limit=40).ok()
+    result = lab.run([*BUSCTL, *words], user, cwd="/", limit=40, before=more.get("before")).ok()
     found = {row[0]: Row(*row) for row in json.loads(result.out)["data"][0]}
     for id in sorted(rows.keys() - COMMAND):
         if NOT_TRIED not in (found[id].detail, rows[id].detail):      # wire and mounts are made at the same time
@@ -134,6 +134,8 @@ def right(fault, rows, base, user):
 
 def launched(lab, fault, user, row):
     """What becomes of a launch, held against the table and the row."""
+    if fault.launch == WAITS:
+        return
     result = lab.run([CLAUDE, "exit", "0"], user, limit=40, **options(lab, fault, user))
     if fault.launch == OTHER:
         return

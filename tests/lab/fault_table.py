@@ -13,8 +13,8 @@ from machine import ALICE, ROOT
 BOTH = (ALICE, ROOT)
 TEXTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "dbus")
 # Of each kind one: refused by status 125 with the row's own words; the same with 127; started, with the row's words as a
-# warning; started without a word; not looked at, since the fault is no launch's.
-REFUSED, MISSING, WARNED, STARTED, OTHER = "refused", "refused, 127", "warned", "started", ""
+# warning; started without a word; not looked at, since the fault is no launch's; not tried, since it waits.
+REFUSED, MISSING, WARNED, STARTED, OTHER, WAITS = "refused", "refused, 127", "warned", "started", "", "waits"
 
 FAULTS = []
 

@@ -5,7 +5,7 @@ import os
 import shutil
 
 import injuries
-import machine
+import system
 from fault_table import BOTH, MISSING, OTHER, STARTED, WARNED, because, fault
 from machine import ALICE, ROOT
 
@@ -120,6 +120,17 @@ def path_relative(_lab, _user):
     """PATH begins with the current directory"""
 
 
+@fault("entry.path", "fail", **because("ENTRY_OFF_PATH"), launch=OTHER, where=lambda user: {"env": {"PATH": "/usr/bin:/bin"}})
+def path_without_us(_lab, _user):
+    """/usr/local/bin is not on PATH"""
+
+
+@fault("entry.planted", "fail", "…", "…", where=lambda user: {"env": {"PATH": f"{user.home}/project/none:{REST}"}},
+       step="chain.plan")
+def path_to_be_made(_lab, _user):
+    """PATH begins with a directory that the agent could make"""
+
+
 # Who one is
 
 @fault("git.identity", "warn", **because("GIT_IDENTITY_NONE"), launch=STARTED)
@@ -134,6 +145,20 @@ def home_odd(lab, _user):
     """HOME is not the home of passwd"""
     os.makedirs("/srv/odd", exist_ok=True)
     lab.undo.append(lambda: shutil.rmtree("/srv/odd"))
+
+
+@fault("user.home", "fail", "…", "…", where=lambda user: {"env": {"HOME": "/etc"}}, step="chain.plan")
+def home_impossible(_lab, _user):
+    """HOME is /etc"""
+
+
+def confined(_user):
+    return {"before": lambda: system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)}
+
+
+@fault("user.caller", "fail", "…", "…", where=confined)
+def caller_confined(_lab, _user):
+    """The caller has NoNewPrivs, which the service has not"""
 
 
 @fault("user.root", "warn", "this is root: sessions work, but the agents' own sandboxes are off in them",

@@ -2,12 +2,14 @@
 """Faults of what is the administrator's: configuration, bus, polkit, installed files, leavings."""
 
 import os
+import signal
+import subprocess
 
+import bus
 import injuries
-import machine
-from authority import end_polkit, rules
-from case import CLAUDE, CONFIG, SESSIONS
-from fault_table import BOTH, OTHER, STARTED, because, fault, unquoted
+from authority import end_polkit, pid_of_polkit, rules
+from case import CLAUDE, CONFIG, SANDBOX, SESSIONS, equal, wait_for
+from fault_table import OTHER, STARTED, WAITS, because, fault, quoted, unquoted
 from machine import ALICE, MALLORY, ROOT
 
 POLICY = "/usr/share/dbus-1/system.d/org.claudesandbox1.conf"
@@ -15,6 +17,7 @@ ACTIVATION = "/usr/share/dbus-1/system-services/org.claudesandbox1.service"
 ACTIONS = "/usr/share/polkit-1/actions/org.claudesandbox1.policy"
 POLKIT_ACTIVATION = "/usr/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service"
 POLKIT = "/usr/lib/polkit-1/polkitd"
+VERIFY = "/usr/libexec/claude-sandbox/verify"
 INIT = "/usr/libexec/claude-sandbox/init"
 
 
@@ -98,6 +101,28 @@ def run_directory_stale(lab, _user):
     injuries.stale(lab)
 
 
+@fault("files.owner", "fail", **because("FILE_MISSING", INIT), launch=OTHER, also={"chain.mounts": "fail"})
+def init_missing(lab, _user):
+    """The jail's first program is missing"""
+    lab.hide(INIT)
+
+
+@fault("files.owner", "fail", **because("FILE_MISSING", VERIFY), launch=STARTED, also={"chain.agent": "fail"})
+def verify_missing(lab, _user):
+    """The program of checks is missing"""
+    lab.hide(VERIFY)
+
+
+@fault("chain.session", "fail", "…", "…")
+def sessions_used_up(lab, user):
+    """The user's sessions are as many as there may be"""
+    lab.configure("max-sessions = 1\n")
+    held = lab.start([SANDBOX, "shell", "-c", "echo ready; read x"], user, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    lab.undo.append(lambda: (held.stdin.close(), held.wait(10), held.stdout.close(),
+                             wait_for(lambda: not lab.sessions(), "the session is gone")))
+    equal(held.stdout.readline(), b"ready\n")
+
+
 # The bus
 
 @fault("service.bus", "fail", **because("BUS_NONE", "/run/dbus/system_bus_socket"), bus=False)
@@ -169,6 +194,23 @@ name = dbus.service.BusName("org.claudesandbox1", bus)
 GLib.MainLoop().run()""")
 
 
+@fault("service.name", "fail", **because("NAME_OTHER", "org.claudesandbox1", "…", "…", 0), bus=False, launch=WAITS,
+       users=(ALICE,))
+def name_of_a_silent_one(lab, _user):
+    """Another program owns the service's name, and answers nothing"""
+    injuries.owner_of_the_name(lab)
+
+
+@fault("service.name", "fail", **because("SERVICE_SILENT", "org.claudesandbox1", "…", fix=["…"]), bus=False, launch=WAITS,
+       users=(ALICE,), slow=True, mend=quoted)
+def service_hangs(lab, _user):
+    """The service is stopped"""
+    lab.call("ListSessions", user=ROOT).ok()
+    pid = lab.service_pid()
+    lab.undo.append(lambda: bus.wait_pid_gone(pid, 10))
+    os.kill(pid, signal.SIGSTOP)
+
+
 # polkit
 
 @fault("polkit.actions", "fail", **because("POLKIT_UNKNOWN", "org.claudesandbox1.launch"), users=(ALICE,), step="polkit.launch")
@@ -195,3 +237,11 @@ def polkit_dead(lab, _user):
 def polkit_says_no(lab, _user):
     """A rule of the administrator's forbids it"""
     rules(lab, launch="NO")
+
+
+@fault("polkit.alive", "fail", **because("POLKIT_SILENT", "org.claudesandbox1.launch"), users=(ALICE,), launch=WAITS, slow=True,
+       also={"polkit.actions": "note"})
+def polkit_hangs(lab, _user):
+    """polkitd is stopped"""
+    lab.shell("true").ok()
+    injuries.stopped(lab, pid_of_polkit(lab))

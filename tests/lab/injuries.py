@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import os
 import shutil
+import signal
 import socket
 import struct
 
@@ -132,7 +133,7 @@ def _mapper():
     try:
         yield
     finally:
-        os.kill(child, 9)
+        os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         os.unlink(IDS)
 
@@ -257,14 +258,20 @@ bus = dbus.SystemBus()
 """, 0o755)
 
 
-def owner_of_the_name(lab, user=machine.ROOT):
-    """Some program of that user's has the name, and answers nothing that we would."""
+def owner_of_the_name(lab):
+    """This very process has the name, and answers nothing."""
     import dbus
     lab.stop_service()
     connection = lab.bus.connect()
     lab.undo.append(connection.close)
     daemon = connection.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus", introspect=False)
     equal(int(daemon.RequestName("org.claudesandbox1", dbus.UInt32(4), dbus_interface="org.freedesktop.DBus")), 1)
+
+
+def stopped(lab, pid):
+    """A process that lives and does nothing."""
+    os.kill(pid, signal.SIGSTOP)
+    lab.undo.append(lambda: os.kill(pid, signal.SIGCONT))
 
 
 def polkit_forgets(lab, change):
