@@ -272,6 +272,9 @@ static int on_input(sd_event_source *source, int fd, uint32_t revents, void *use
 		return 0;
 	}
 	while (!app->ended && term_input(app->term, &input)) {
+		/* A key is about what would be seen: several may come before the next picture. */
+		app_fill(app);
+		app_follow_selection(app);
 		app_key(app, &input);
 		app->dirty = app->urgent = true;
 	}

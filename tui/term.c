@@ -4,6 +4,7 @@
 #include <curses.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <wchar.h>
 
@@ -218,6 +219,8 @@ int term_new(bool colour, Term **ret, char **ret_problem)
 			      "the terminal '%s' cannot be used for a screen; print a view with --dump",
 			      getenv("TERM"));
 	}
+	/* Its own handler would take the screen back while it is somebody else's. */
+	(void)signal(SIGTSTP, SIG_DFL);
 	(void)set_escdelay(ESCAPE_MSEC);
 	(void)raw();
 	(void)noecho();
