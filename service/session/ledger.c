@@ -44,6 +44,11 @@ typedef struct Answer {
 	size_t size;
 } Answer;
 
+/* As its program is called; agents' have a pid behind the name. */
+#define CHECK_NAME "verify"
+/* Its packets are read when nothing else is to do. */
+#define CHECK_LATE_USEC (500 * USEC_PER_MSEC)
+
 struct Ledger {
 	sd_event *event;
 	const Network *network;
@@ -54,6 +59,7 @@ struct Ledger {
 	SocketOwners *owners;
 	uint64_t dropped_before;
 	uint64_t tokens, tokens_usec;
+	uint64_t checked_until_usec; /* CLOCK_MONOTONIC: a check of the jail sends, too */
 	Answer again[AGAIN_MAX];
 	size_t n_again;
 	sd_event_source *source, *pause, *news, *repeat;
@@ -127,6 +133,8 @@ static void note(Ledger *ledger, const uint8_t *bytes, size_t size, uint64_t now
 			     .pid = owner.pid };
 	STATIC_ASSERT(sizeof(attempt.program) == sizeof(owner.name));
 	memcpy(attempt.program, owner.name, sizeof(attempt.program));
+	if (!owner.name[0] && now_usec < ledger->checked_until_usec)
+		(void)snprintf(attempt.program, sizeof(attempt.program), "%s", CHECK_NAME);
 	attempts_add(ledger->attempts, &attempt, clock_usec(CLOCK_REALTIME));
 	answer(ledger, &packet, bytes, size);
 }
@@ -279,6 +287,13 @@ void ledger_enter(Ledger *ledger, pid_t leader)
 {
 	if (ledger)
 		socket_owners_set_leader(ledger->owners, leader);
+}
+
+void ledger_check(Ledger *ledger, bool begins)
+{
+	if (ledger)
+		ledger->checked_until_usec =
+			begins ? UINT64_MAX : clock_usec(CLOCK_MONOTONIC) + CHECK_LATE_USEC;
 }
 
 void ledger_stop(Ledger *ledger)

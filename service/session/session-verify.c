@@ -162,6 +162,7 @@ static void on_running_done(void *userdata, int result, const char *why)
 	link_server_verified(session->link, session->verify_serial, result, why);
 	session->verify = verify_run_free(session->verify);
 	session->bait = bait_free(session->bait);
+	ledger_check(session->ledger, false);
 }
 
 int session_verify_running(void *userdata, uint32_t serial, bool probes, char **ret_problem)
@@ -201,6 +202,8 @@ int session_verify_running(void *userdata, uint32_t serial, bool probes, char **
 			   &calls, session, &session->verify, ret_problem);
 	if (r < 0)
 		session->bait = bait_free(session->bait);
+	else
+		ledger_check(session->ledger, true);
 	return r;
 }
 

@@ -367,6 +367,8 @@ def a_running_session_passes(lab):
             equal((said["agent"], said["session"]), (None, held.id))
             verify(lab, held.id[:8], "--probes", user=user, limit=60).passes()
             wait_for(lambda: of_the_jail(leader) == before[0], "no process stays in the jail")
+            denied = json.loads(lab.run([SANDBOX, "denied", "--json", held.id], user).ok().out)
+            equal({row["program"] for row in denied}, {"verify"}, f"what was denied is not the agent's: {denied}")
             equal(everything_below(user.home), before[1], "files")
             equal(os.listdir(f"/proc/{leader}/fd"), before[2], "descriptors of the jail's init")
             equal(held.end(), 3, "its agent goes on")
