@@ -4,6 +4,8 @@
 A terminal's screen as SVG, for the documents:
 
     tmux capture-pane -e -p | docs/picture.py > docs/screen.svg
+
+The one there is of a run in the lab: TUI_WRITE=1 tests/tui/run --build build --only screens.of_the_readme
 """
 
 import re
@@ -77,27 +79,28 @@ def runs(line, look):
             column += len(part)
 
 
-def main():
-    lines = sys.stdin.read().rstrip("\n").split("\n")
+def picture(text):
+    lines = text.rstrip("\n").split("\n")
     plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
     columns = max(len(line) for line in plain)
     width, height = columns * WIDTH + 24, len(lines) * HEIGHT + 20
-    print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}">')
-    print(f'<rect width="100%" height="100%" rx="6" fill="{BACKGROUND}"/>')
-    print(f'<g font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{SIZE}" xml:space="preserve">')
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}">',
+           f'<rect width="100%" height="100%" rx="6" fill="{BACKGROUND}"/>',
+           f'<g font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="{SIZE}" xml:space="preserve">']
     look = Look()
     for row, line in enumerate(lines):
         y = 10 + row * HEIGHT
-        for column, text, style in runs(line, look):
+        for column, part, style in runs(line, look):
             fore, back = style.colours()
             x = 12 + column * WIDTH
             if back:
-                print(f'<rect x="{x:.1f}" y="{y}" width="{len(text) * WIDTH:.1f}" height="{HEIGHT}" fill="{back}"/>')
-            if text.strip():
+                out.append(f'<rect x="{x:.1f}" y="{y}" width="{len(part) * WIDTH:.1f}" height="{HEIGHT}" fill="{back}"/>')
+            if part.strip():
                 more = ' font-weight="bold"' * style.bold + ' opacity="0.6"' * style.dim
-                print(f'<text x="{x:.1f}" y="{y + 14}" textLength="{len(text) * WIDTH:.1f}" fill="{fore}"{more}>{escape(text)}</text>')
-    print("</g>\n</svg>")
+                out.append(f'<text x="{x:.1f}" y="{y + 14}" textLength="{len(part) * WIDTH:.1f}" fill="{fore}"{more}>'
+                           f"{escape(part)}</text>")
+    return "\n".join([*out, "</g>", "</svg>", ""])
 
 
 if __name__ == "__main__":
-    main()
+    sys.stdout.write(picture(sys.stdin.read()))

@@ -139,6 +139,8 @@ void app_go(App *app, size_t view)
 {
 	if (view >= app->n_views || view == app->current)
 		return;
+	/* Keys that came together are drawn once. */
+	app_follow_selection(app);
 	app->before = app->current;
 	app->current = view;
 	app->screen.details_top = 0;

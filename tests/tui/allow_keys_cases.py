@@ -10,7 +10,7 @@ from machine import ALICE, ROOT
 from window import Session, Window
 
 # reaches an address of the lab's internal network, which answers once it is allowed
-PROBE = "(exec 3<>/dev/tcp/10.1.0.5/80) 2>/dev/null"
+PROBE = "{ : 3<>/dev/tcp/10.1.0.5/80; } 2>/dev/null"
 
 
 def configured(lab):

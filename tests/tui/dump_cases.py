@@ -7,7 +7,7 @@ from case import SANDBOX, equal, holds, test
 from machine import ALICE, BOB
 from window import TUI, Session
 
-PROBE = "(exec 3<>/dev/tcp/10.1.0.5/80) 2>/dev/null"
+PROBE = "{ : 3<>/dev/tcp/10.1.0.5/80; } 2>/dev/null"
 VIEWS = ["sessions", "exposure", "routes", "denied", "allow-ip", "policy", "help"]
 
 

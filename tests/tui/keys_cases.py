@@ -8,7 +8,7 @@ from case import equal, holds, test
 from machine import ALICE
 from window import DEADLINE, TUI, Session, Window
 
-PROBE = "(exec 3<>/dev/tcp/10.1.0.5/80) 2>/dev/null"
+PROBE = "{ : 3<>/dev/tcp/10.1.0.5/80; } 2>/dev/null"
 VIEWS = {"sessions": "1", "exposure": "2", "routes": "3", "denied": "4", "allow-ip": "5", "policy": "6", "verify": "7",
          "doctor": "8", "help": "9"}
 TMUX = {"PgUp": "PageUp", "PgDn": "PageDown", "Del": "DC", "Backspace": "BSpace", "Shift-Tab": "BTab", "Esc": "Escape"}

@@ -177,7 +177,7 @@ def nothing_is_left_of_its_modes(lab):
 
 @test(deadline=60, needs="bus")
 def colours_are_the_persons_choice(lab):
-    with Session(lab, "(exec 3<>/dev/tcp/10.1.0.5/80) 2>/dev/null"):
+    with Session(lab, "{ : 3<>/dev/tcp/10.1.0.5/80; } 2>/dev/null"):
         for env, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "vt100"}, False)):
             terminal = lab.terminal([TUI], env=lab.environment(ALICE, **env))
             with terminal:

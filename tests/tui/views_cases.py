@@ -7,7 +7,7 @@ from case import equal, holds, test
 from machine import ALICE
 from window import TUI, Session, Window
 
-PROBE = "(exec 3<>/dev/tcp/10.1.0.5/80) 2>/dev/null"
+PROBE = "{ : 3<>/dev/tcp/10.1.0.5/80; } 2>/dev/null"
 NAMES = ["Sessions", "Exposure", "Routes", "Denied", "Allow-IP", "Policy", "Verify", "Doctor", "Help"]
 
 
@@ -103,7 +103,7 @@ def denied_rows_come_as_they_happen(lab):
         window.shows("running")
         window.keys("4").shows("Nothing was refused")
         with Session(lab, PROBE, workspace=lab.workspace(ALICE, "other")):
-            window.keys("A").shows("10.1.0.5", "bash")
+            window.keys("A").shows("10.1.0.5")
             window.keys("A").shows("Nothing was refused")
 
 

@@ -14,6 +14,7 @@ from machine import ALICE
 
 TUI = "/usr/local/bin/claude-sandbox-tui"
 STAND_IN = machine.TOOLS + "/service-stand-in"
+SHELL = ("/usr/local/bin/claude-sandbox", "shell", "-c")
 DEADLINE = 15
 
 
@@ -138,9 +139,9 @@ def children_of(pid):
 class Session:
     """An agent that waits in its jail until it is let go, after a script of its own."""
 
-    def __init__(self, lab, script="", user=ALICE, workspace=None, settings=None):
+    def __init__(self, lab, script="", user=ALICE, workspace=None, settings=None, command=SHELL):
         self.lab = lab
-        self.process = lab.start(["/usr/local/bin/claude-sandbox", "shell", "-c", f"{script}\necho up; read -r line"], user,
+        self.process = lab.start([*command, f"{script}\necho up; read -r line"], user,
                                  cwd=workspace or lab.workspace(user), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, env=lab.environment(user, **(settings or {})))
         seen = b""
@@ -176,7 +177,14 @@ class StandIn:
     """service-stand-in in the service's place."""
 
     def __init__(self, lab, sessions, denied):
-        lab.stop_service()
+        # somebody who is just leaving may have it started once more
+        for attempt in range(3):
+            try:
+                lab.stop_service()
+                break
+            except AssertionError:
+                if attempt == 2:
+                    raise
         self.process = subprocess.Popen([STAND_IN, str(sessions), str(denied)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, bufsize=1)
         lab.undo.append(self.end)
