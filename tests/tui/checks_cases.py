@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Verify and Doctor on the screen: rows as they come, what they found, what helps."""
+
+import json
+
+from case import SANDBOX, equal, holds, test
+from machine import ALICE
+from window import TUI, Session, Window
+
+
+@test(deadline=90, needs="bus")
+def a_running_session_is_verified(lab):
+    with Session(lab) as session, Window(lab, columns=120, rows=40) as window:
+        window.shows(session.id)
+        window.keys("v")
+        window.shows("22", "pass", limit=30)
+        screen = window.wait(lambda seen: "22/22" in seen or "22 of 22" in seen or "/22" in seen, "all of them came", 30)
+        for number in ("01", "07", "22"):
+            holds(number in screen, screen)
+        holds("fail" not in screen.split("\n", 3)[3], screen)
+        window.keys("G").shows("22")
+        window.keys("Enter").shows("Result: pass", "Id: 22")
+
+
+@test(deadline=90, needs="bus")
+def doctor_says_what_it_found(lab):
+    with Window(lab, columns=120, rows=50) as window:
+        window.keys("8")
+        window.keys("r")
+        window.shows("kernel", "ok", limit=30)
+        window.wait(lambda seen: "1/" in seen, "rows are there", 30)
+        window.keys("Enter").shows("Check:", "Result:", "Id:")
+
+
+@test(deadline=90, needs="bus")
+def both_without_a_screen(lab):
+    lab.install_agent(ALICE)
+    lab.undo.append(lambda: lab.remove_agent(ALICE))
+    with Session(lab) as session:
+        result = lab.run([TUI, "--dump", "verify", session.id, "--json"], limit=40)
+        rows = json.loads(result.out)
+        equal(result.status, 0, repr(result))
+        equal([row["id"] for row in rows][:3], ["01", "02", "03"])
+        equal({row["status"] for row in rows} - {"pass", "note"}, set())
+    result = lab.run([TUI, "--dump", "doctor", "--json"], limit=40)
+    rows = json.loads(result.out)
+    holds(len(rows) > 20, repr(result))
+    command = json.loads(lab.run([SANDBOX, "doctor", "--json"], limit=40).out)["rows"]
+    ours = {row["id"]: row["status"] for row in rows}
+    equal({name for name in ours if name.startswith("chain.")}, {row["id"] for row in command if row["id"].startswith("chain.")})
