@@ -148,6 +148,18 @@ void app_go(App *app, size_t view)
 	app_update_wants(app);
 }
 
+/* A view of one session without one would be empty: whoever begins with it, or comes to it, sees the first.
+ */
+static void open_any(App *app)
+{
+	const Model *model = app->model;
+
+	if (model->open || model->n_sessions == 0 || app_view(app)->view == &view_sessions)
+		return;
+	if (model_open(app->model, model->sessions[0]->session.id) == 0)
+		app_update_wants(app);
+}
+
 /* ---- the picture ---- */
 
 static void make_details(App *app)
@@ -198,6 +210,7 @@ void app_draw(App *app)
 	if ((width != app->canvas.width || height != app->canvas.height) &&
 	    canvas_resize(&app->canvas, width, height) < 0)
 		return;
+	open_any(app);
 	app_fill(app);
 	app_follow_selection(app);
 	make_details(app);
