@@ -28,7 +28,9 @@
 
 #define POLKIT_LIST_USEC (5 * USEC_PER_SEC)
 /* From the program in the jail to the end of the session. */
-#define DOCTOR_END_USEC (30 * USEC_PER_SEC)
+#define DOCTOR_END_USEC (10 * USEC_PER_SEC)
+/* With those of the service that are there by then. */
+#define ROWS_OF_SESSION_MAX (ROW_LIST_MAX / 2)
 /* Whose start is tried where nobody names one: the session takes the first agent that is there. */
 #define ANY_AGENT "shell"
 
@@ -232,7 +234,7 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 
 	/* Its end is the answer. */
 	launch->refusal = CS_ERROR_SESSION_SILENT;
-	launch->sentence = "the session did not come to its end within half a minute; try again";
+	launch->sentence = "the session did not come to its end within ten seconds; try again";
 	keeper_kill(launch->session->keeper);
 	return 0;
 }
@@ -254,12 +256,25 @@ static void doctor_rows(Launch *launch, const LinkRow *rows, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		const char *id = rows[i].columns[0] ?: "";
 
-		if (doctor_has(launch, id) || row_list_add_said(&launch->rows, &rows[i]) < 0 ||
-		    !launch->row_call)
+		/* The service's own, which come behind, have their place. */
+		launch->rows.broken |= launch->rows.n >= ROWS_OF_SESSION_MAX;
+		if (launch->rows.broken || doctor_has(launch, id) ||
+		    row_list_add_said(&launch->rows, &rows[i]) < 0 || !launch->row_call)
 			continue;
 		row_send(&launch->manager->signals, launch->client, launch->row_call,
 			 &launch->rows.rows[launch->rows.n - 1], true);
 	}
+}
+
+/* Did the program in the jail say what it found? The session may have softened what failed for a cause of the
+ * host's. */
+static bool has_measured(const Launch *launch)
+{
+	for (size_t i = 0; i < launch->rows.n; i++)
+		if (streq(launch->rows.rows[i].id, DOCTOR_ANSWERS))
+			return launch->rows.rows[i].status != ROW_PASS &&
+			       !streq(launch->rows.rows[i].detail, DOCTOR_NOT_TRIED);
+	return false;
 }
 
 static void doctor_ended(Launch *launch)
@@ -271,12 +286,17 @@ static void doctor_ended(Launch *launch)
 	else if (session->why || session->exit_status == EXIT_STATUS_UNKNOWN ||
 		 WIFSIGNALED(session->exit_status))
 		doctor_refused(launch, CS_ERROR_SESSION_DIED, session->why);
-	else if (WEXITSTATUS(session->exit_status) != 0 &&
-		 !(WEXITSTATUS(session->exit_status) == 1 && has_failed(launch, DOCTOR_ANSWERS)))
+	else if (WEXITSTATUS(session->exit_status) > 1 ||
+		 (WEXITSTATUS(session->exit_status) == 1 && !has_measured(launch)))
 		doctor_refused(
 			launch, CS_ERROR_SESSION_DIED,
 			"what measures in the jail could not do its work; install claude-sandbox again "
 			"(sudo ./quickstart)");
+	else if (launch->rows.broken || !doctor_has(launch, DOCTOR_CHAIN_AGENT))
+		doctor_refused(launch, CS_ERROR_SESSION_DIED,
+			       "the session did not say how its start went, or said what is no row; install "
+			       "claude-sandbox again "
+			       "(sudo ./quickstart)");
 	else {
 		doctor_add(launch, DOCTOR_CHAIN_END, ROW_PASS, "the session ended by itself", NULL);
 		doctor_reply(launch);

@@ -437,6 +437,10 @@ def prepare(argument, kept):
 
 
 def number(value):
+    if isinstance(value, bytes):
+        return dbus.ByteArray(value, variant_level=1)
+    if isinstance(value, list):
+        return dbus.Array([dbus.ByteArray(v) for v in value], signature="ay", variant_level=1)
     return dbus.UInt64(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 

@@ -476,7 +476,7 @@ static void act(StandIn *s)
 	m.kind = LINK_STARTED;
 	send_message(s, &m);
 	send_state(s, LINK_STATE);
-	if (s->request.purpose == PURPOSE_VERIFY && !acts(s, "checks-silent"))
+	if (s->request.purpose != PURPOSE_AGENT && !acts(s, "checks-silent"))
 		finish(s, acts(s, "checks-killed") ? SIGKILL : send_checks(s, 0) << 8);
 	if (acts(s, "denied")) {
 		send_denied(s);

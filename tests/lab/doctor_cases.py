@@ -202,6 +202,7 @@ def what_measures_inside_fails(lab):
 def leaves_nothing(lab):
     """With an agent that has a place for temporary files: no directory of a workspace is made, no home of the agent."""
     lab.install_agent(ALICE)
+    lab.remove_agent(ALICE, "pi")
     lab.run([CLAUDE, "status", "0"], ALICE, cwd=lab.workspace(ALICE))
     place = f"/var/tmp/claude-agent/{ALICE.uid}"
     before = sorted(os.listdir(place))
