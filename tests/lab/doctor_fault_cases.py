@@ -14,7 +14,7 @@ import faults_of_person                # noqa: F401, pylint: disable=unused-impo
 import faults_of_system                # noqa: F401, pylint: disable=unused-import
 import machine
 from case import CLAUDE, SANDBOX, equal, holds, test
-from fault_table import FAULTS, MISSING, OTHER, STARTED, WAITS, WARNED
+from fault_table import FAULTS, MISSING, OTHER, REFUSED, STARTED, WAITS, WARNED
 from machine import ALICE, ROOT
 
 NOT_TRIED = "not tried"
@@ -121,13 +121,14 @@ def right(fault, rows, base, user):
     if fault.step:
         step = rows[fault.step]
         equal((step.status, step.detail, step.fix), ("fail", row.detail, row.fix), f"{what}: {fault.step}")
+    ends = fault.step or fault.launch in (REFUSED, WAITS) or "fail" in fault.also.values()
     for row in rows.values():
         if row.id in fault.also:
             equal(row.status, fault.also[row.id], f"{what}: {row}")
-        elif row.id not in (fault.row, fault.step) and row.detail != NOT_TRIED:
-            equal(row.status, base[row.id].status, f"{what}: {row}")
-        elif row.detail == NOT_TRIED:
+        elif row.detail == NOT_TRIED and ends:
             equal(row.status, "note", f"{what}: {row}")
+        elif row.id not in (fault.row, fault.step):
+            equal(row.status, base[row.id].status, f"{what}: {row}")
     if fault.bus:
         equal(sorted(base.keys() ^ rows.keys()), [], f"{what}: rows")
 

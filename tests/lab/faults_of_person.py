@@ -115,7 +115,9 @@ def entry_planted(lab, user):
     injuries.planted(lab, user)
 
 
-@fault("entry.planted", "fail", "…", "…", where=lambda user: {"env": {"PATH": f".:{REST}"}}, step="chain.plan")
+@fault("entry.planted", "fail", "PATH has '.' before /usr/local/bin, which depends on the current directory, where an agent may "
+       "have put a program", "name it from / on, or put /usr/local/bin before it on PATH",
+       where=lambda user: {"env": {"PATH": f".:{REST}"}}, step="chain.plan")
 def path_relative(_lab, _user):
     """PATH begins with the current directory"""
 
@@ -125,8 +127,9 @@ def path_without_us(_lab, _user):
     """/usr/local/bin is not on PATH"""
 
 
-@fault("entry.planted", "fail", "…", "…", where=lambda user: {"env": {"PATH": f"{user.home}/project/none:{REST}"}},
-       step="chain.plan")
+@fault("entry.planted", "fail", "PATH has '…/project/none' before /usr/local/bin, which does not exist, and agents could make it in "
+       "…/project", "create it, take it out, or put /usr/local/bin before it on PATH",
+       where=lambda user: {"env": {"PATH": f"{user.home}/project/none:{REST}"}}, step="chain.plan")
 def path_to_be_made(_lab, _user):
     """PATH begins with a directory that the agent could make"""
 
@@ -147,7 +150,8 @@ def home_odd(lab, _user):
     lab.undo.append(lambda: shutil.rmtree("/srv/odd"))
 
 
-@fault("user.home", "fail", "…", "…", where=lambda user: {"env": {"HOME": "/etc"}}, step="chain.plan")
+@fault("user.home", "fail", "HOME /etc lies in or around a system directory and cannot be hidden from the agent",
+       "give the person a directory of their own, or unset HOME", where=lambda user: {"env": {"HOME": "/etc"}}, step="chain.plan")
 def home_impossible(_lab, _user):
     """HOME is /etc"""
 
@@ -156,7 +160,9 @@ def confined(_user):
     return {"before": lambda: system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)}
 
 
-@fault("user.caller", "fail", "…", "…", where=confined)
+@fault("user.caller", "fail",
+       "A session is refused: the caller has no_new_privs set. A session would give the caller what it lacks",
+       "call from an ordinary login shell on this machine", where=confined)
 def caller_confined(_lab, _user):
     """The caller has NoNewPrivs, which the service has not"""
 
@@ -167,6 +173,7 @@ def root(_lab, _user):
     """Root starts agents"""
 
 
-@fault("user.directory", "note", "…", "…", where=lambda user: {"cwd": "/etc"})
+@fault("user.directory", "note", "/etc cannot be the workspace: it is a system directory",
+       "start in a project directory of its own, or name one with workspace-root", where=lambda user: {"cwd": "/etc"})
 def directory_unsafe(_lab, _user):
     """The current directory is /etc"""

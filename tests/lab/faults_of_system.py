@@ -23,7 +23,7 @@ INIT = "/usr/libexec/claude-sandbox/init"
 
 # Configuration
 
-@fault("config.file", "fail", f"{CONFIG}:2: …", "…", also={"config.warnings": "note"})
+@fault("config.file", "fail", f"{CONFIG}:2: unknown key 'bogus-key'", "correct it or remove the line", also={"config.warnings": "note"})
 def configuration_bad(lab, _user):
     """An unknown key in the configuration"""
     lab.configure("no-forge\nbogus-key = 1\n")
@@ -113,7 +113,8 @@ def verify_missing(lab, _user):
     lab.hide(VERIFY)
 
 
-@fault("chain.session", "fail", "…", "…")
+@fault("chain.session", "fail", f"You have 1 session, and max-sessions in {CONFIG} allows 1",
+       "end one ('claude-sandbox sessions' lists them)")
 def sessions_used_up(lab, user):
     """The user's sessions are as many as there may be"""
     lab.configure("max-sessions = 1\n")
