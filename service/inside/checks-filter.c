@@ -33,6 +33,7 @@
 #define FLAG_NAMESPACE 0x2u
 #define FLAG_EMPTY 0x00100000u
 #define COMMAND_SETDELEG 1040u
+#define ABOVE_32_BITS 0x100000000L
 #define FIRST_UNKNOWN 470
 #define BIT_X32 0x40000000L
 
@@ -200,7 +201,7 @@ static void try_ioctl(Try *t, FilterRefusal refusal, long request)
 {
 	ask(t, refusal, CALL_IOCTL, -1, request, 0, 0, 0);
 	if (t->numbers == call_numbers)
-		ask(t, refusal, CALL_IOCTL, -1, request | 0x100000000L, 0, 0, 0);
+		ask(t, refusal, CALL_IOCTL, -1, request | ABOVE_32_BITS, 0, 0, 0);
 }
 
 static void try_TYPE(Try *t)
@@ -216,12 +217,16 @@ static void try_PASTE(Try *t)
 static void try_SETLEASE(Try *t)
 {
 	ask(t, REFUSAL_SETLEASE, CALL_FCNTL, -1, F_SETLEASE, F_UNLCK, 0, 0);
+	if (t->numbers == call_numbers)
+		ask(t, REFUSAL_SETLEASE, CALL_FCNTL, -1, F_SETLEASE | ABOVE_32_BITS, F_UNLCK, 0, 0);
 	ask(t, REFUSAL_SETLEASE, CALL_FCNTL64, -1, F_SETLEASE, F_UNLCK, 0, 0);
 }
 
 static void try_SETDELEG(Try *t)
 {
 	ask(t, REFUSAL_SETDELEG, CALL_FCNTL, -1, COMMAND_SETDELEG, 0, 0, 0);
+	if (t->numbers == call_numbers)
+		ask(t, REFUSAL_SETDELEG, CALL_FCNTL, -1, COMMAND_SETDELEG | ABOVE_32_BITS, 0, 0, 0);
 	ask(t, REFUSAL_SETDELEG, CALL_FCNTL64, -1, COMMAND_SETDELEG, 0, 0, 0);
 }
 

@@ -89,6 +89,12 @@ static char *rule_name(int call, unsigned n, const struct scmp_arg_cmp *conditio
 	return text;
 }
 
+/* What stands above them must not hide what the kernel reads. */
+static bool is_of_32_bits(unsigned n, const struct scmp_arg_cmp *conditions)
+{
+	return n == 1 && conditions[0].op == SCMP_CMP_MASKED_EQ && conditions[0].datum_a == UINT32_MAX;
+}
+
 int __wrap_seccomp_rule_add_array(scmp_filter_ctx context, uint32_t action, int call, unsigned n,
 				  const struct scmp_arg_cmp *conditions)
 {
@@ -98,10 +104,18 @@ int __wrap_seccomp_rule_add_array(scmp_filter_ctx context, uint32_t action, int 
 		_cleanup_free_ char *name = rule_name(call, n, conditions);
 
 		offer("filter", number, "dropped", name);
+		if (is_of_32_bits(n, conditions))
+			offer("filter", number, "by 64 bits", name);
 		return 0;
 	}
 	if (hits("filter", number, "dropped"))
 		return 0;
+	if (hits("filter", number, "by 64 bits")) {
+		struct scmp_arg_cmp wider = conditions[0];
+
+		wider.datum_a = UINT64_MAX;
+		return __real_seccomp_rule_add_array(context, action, call, 1, &wider);
+	}
 	return __real_seccomp_rule_add_array(context, action, call, n, conditions);
 }
 

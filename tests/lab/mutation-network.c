@@ -173,8 +173,12 @@ static void offer_routes(const Denial *denial)
 			     route_verdict_to_string(row->verdict), row->reason ?: "") < 0)
 			abort();
 		offer("route", i, "dropped", what);
+		if (row->verdict == ROUTE_DNS || row->verdict == ROUTE_ALLOW)
+			offer("route", i, "wider", what);
 		if (row->verdict != ROUTE_DENY)
 			continue;
+		if (row->length < 32)
+			offer("route", i, "narrower", what);
 		/* Each alone: the other still answers, so nothing passes. */
 		if (denial->ledger_index > 0) {
 			offer("route", i, "without prohibit", what);
@@ -191,6 +195,12 @@ static void row_mutate(RouteRow *row, const char *step)
 	if (way_is("dropped") || (way_is("without prohibit") && streq(step, "prohibits")) ||
 	    (way_is("without ledger") && streq(step, "ledger")))
 		row->verdict = ROUTE_VERDICT_MAX;
+	if (way_is("narrower"))
+		row->length++;
+	if (way_is("wider")) {
+		row->length -= 8;
+		row->address &= UINT32_MAX << (32 - row->length);
+	}
 	if (way_is("opened"))
 		row->verdict = streq(step, "allow-ip") ? ROUTE_ALLOW : ROUTE_VERDICT_MAX;
 }

@@ -32,11 +32,14 @@ there the filter refuses it, which is a row below."""),
 *read back*: Verify is told what the session reads back by netlink. *in the jail*: it is not, and sees by itself."""),
     "route": ("Routes", ("destination", "verdict", "why"), """\
 The rows of the table (`service/plan/routes.c`), in the same two ways. A denial is a prohibit, with a route to the ledger
-before it; *dropped* does without both, so that the destination is reached by the default, and *opened* has a way out in
-their place. Where only one of the two is missing the other still refuses and nothing passes (without the ledger's route
-only the explanation is lost): it is noticed by what the table of routes holds, not by what can be reached."""),
+before it; *dropped* does without both, so that the destination is reached by the default, *narrower* leaves half of it
+out, and *opened* has a way out in their place. Where only one of the two is missing the other still refuses and nothing
+passes (without the ledger's route only the explanation is lost): it is noticed by what the table of routes holds, not by
+what can be reached."""),
     "pasta": ("pasta's options", ("option",), "`service/session/pasta.c`."),
-    "filter": ("The filter, by name", ("call, argument: condition",), "`service/inside/filter.c`, the part that libseccomp writes."),
+    "filter": ("The filter, by name", ("call, argument: condition",), """\
+`service/inside/filter.c`, the part that libseccomp writes. *by 64 bits*: what stands above the 32 bits that the kernel
+reads hides it."""),
     "filter architecture": ("The filter, other architectures", ("architecture",), "Its calls are let through."),
     "filter program": ("The filter, by number", ("instruction",), "The part that is written by hand."),
     "filter load": ("The filter as a whole", ("part",), ""),
@@ -64,6 +67,9 @@ _REASONS = [
      "pasta brings the loopback device up as well. Without a wire the routes, which name an address of that device, are not there."),
     ("step", r"forwarder|allow-ip", r"dropped, in the jail", None, "An opening that is missing lets nothing out."),
     ("route", r".*\t(dns|allow)\t.*", r"dropped, in the jail", None, "An opening that is missing lets nothing out."),
+    ("filter", r"socket(pair)? .*", r"by 64 bits", None,
+     "A family with more above its 32 bits is larger than any that is held: the rule for those refuses it."),
+    ("filter", r"fcntl64 .*", r"by 64 bits", None, "Programs that have this call have arguments of 32 bits."),
     ("filter program", r"instruction \d+: if (= 0xffffffff|>= 0xf0000)", r"never", None,
      "An exception from a refusal: without it the filter is stricter."),
     ("filter architecture", r"architecture 0x4000003e", r"let through", None,
