@@ -210,7 +210,7 @@ def refused_as_a_launch(lab):
 
 
 def stop_verify(limit=10):
-    """Stop the program that checks, wherever it runs, in its first moments. Return: its pid."""
+    """Stop the program that checks, wherever it runs (with probes it does for a while). Return: its pid, before its children's."""
     def look():
         for entry in os.listdir("/proc"):
             try:
@@ -227,7 +227,7 @@ def stop_verify(limit=10):
 
 @test(60, needs="bus")
 def nobody_sees_it(lab):
-    process = lab.start([SANDBOX, "verify", "--json", "shell"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = lab.start([SANDBOX, "verify", "--probes", "--json", "shell"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     stopped = stop_verify()
     for user in (ALICE, ROOT):
         equal(answer(lab.call("ListSessions", user=user)), [[]])
@@ -247,7 +247,7 @@ def nobody_sees_it(lab):
 
 @test(60, needs="bus")
 def ends_with_its_caller(lab):
-    process = lab.start([SANDBOX, "verify", "shell"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = lab.start([SANDBOX, "verify", "--probes", "shell"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     stopped = stop_verify()
     process.kill()
     process.wait()
@@ -257,7 +257,7 @@ def ends_with_its_caller(lab):
 
 @test(60, needs="bus")
 def ends_with_the_service(lab):
-    process = lab.start([SANDBOX, "verify", "shell"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = lab.start([SANDBOX, "verify", "--probes", "shell"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     stopped = stop_verify()
     pid = lab.service_pid()
     os.kill(pid, signal.SIGKILL)
@@ -286,7 +286,7 @@ def killed_sessions_leave_nothing(lab):
     before = sorted(os.listdir("/tmp"))
     for running in (False, True):
         held = Held(lab) if running else None
-        process = lab.start([SANDBOX, "verify", held.id if held else "shell"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = lab.start([SANDBOX, "verify", "--probes", held.id if held else "shell"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         stopped = stop_verify()
         holds(sorted(os.listdir("/tmp")) != before, "there is something to aim at")
         os.kill(pids_of(SESSION)[0], signal.SIGKILL)
@@ -305,7 +305,7 @@ def killed_sessions_leave_nothing(lab):
 def killed_or_silent_is_a_failure(lab):
     """Whoever keeps the checks from their end gets no shorter list, but a row that fails."""
     for number, words in ((signal.SIGKILL, "signal 9"), (signal.SIGSTOP, "silent")):
-        process = lab.start([SANDBOX, "verify", "--json", "shell"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = lab.start([SANDBOX, "verify", "--probes", "--json", "shell"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         stopped = stop_verify()
         if number != signal.SIGSTOP:
             os.kill(stopped, number)
@@ -409,7 +409,7 @@ def one_after_the_other(lab):
 @test(60, needs="bus")
 def ended_meanwhile(lab):
     with Held(lab) as held:
-        process = lab.start([SANDBOX, "verify", held.id], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = lab.start([SANDBOX, "verify", "--probes", held.id], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         stop_verify()
         lab.run([SANDBOX, "stop", held.id], ROOT).ok()
         out, err = process.communicate(timeout=20)
