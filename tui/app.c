@@ -139,8 +139,6 @@ void app_go(App *app, size_t view)
 {
 	if (view >= app->n_views || view == app->current)
 		return;
-	/* Keys that came together are drawn once. */
-	app_follow_selection(app);
 	app->before = app->current;
 	app->current = view;
 	app->screen.details_top = 0;
@@ -256,7 +254,10 @@ static void draw_in_time(App *app)
 		if (app->frame)
 			(void)sd_event_source_set_enabled(app->frame, SD_EVENT_OFF);
 		app_draw(app);
-		return;
+		/* What was too early to be made is due without another event. */
+		if (!app->dirty)
+			return;
+		due = MAX_OF(app->drawn_usec + FRAME_USEC, app->late_usec);
 	}
 	if (!app->frame) {
 		if (sd_event_add_time(app->event, &app->frame, CLOCK_MONOTONIC, due, 1, on_frame, app) < 0)
