@@ -224,6 +224,7 @@ def polkit_without_actions(lab, _user):
        also={"polkit.actions": "note"})
 def polkit_absent(lab, _user):
     """polkit is not on this machine"""
+    lab.undo.append(injuries.polkit_is_there)
     injuries.changed_bus(lab, lambda: (lab.hide(POLKIT_ACTIVATION), end_polkit(lab)), running=True)
 
 
@@ -237,6 +238,7 @@ def polkit_dead(lab, _user):
 @fault("polkit.launch", "fail", **because("POLKIT_NO", "org.claudesandbox1.launch"), users=(ALICE,))
 def polkit_says_no(lab, _user):
     """A rule of the administrator's forbids it"""
+    lab.undo.append(injuries.polkit_is_there)
     rules(lab, launch="NO")
 
 
