@@ -26,7 +26,8 @@
 #include "service/daemon/widening.h"
 #include "service/link/pack.h"
 
-#define POLKIT_LIST_USEC (5 * USEC_PER_SEC)
+/* It may have to be started first. */
+#define POLKIT_LIST_USEC (10 * USEC_PER_SEC)
 /* From the program in the jail to the end of the session. */
 #define DOCTOR_END_USEC (10 * USEC_PER_SEC)
 /* With those of the service that are there by then. */

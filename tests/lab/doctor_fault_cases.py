@@ -12,6 +12,7 @@ import bus
 import faults_of_machine               # noqa: F401, pylint: disable=unused-import
 import faults_of_person                # noqa: F401, pylint: disable=unused-import
 import faults_of_system                # noqa: F401, pylint: disable=unused-import
+import injuries
 import machine
 from case import CLAUDE, SANDBOX, equal, holds, test
 from fault_table import FAULTS, MISSING, OTHER, REFUSED, STARTED, WAITS, WARNED
@@ -45,6 +46,7 @@ def made_well(lab, user):
         os.chown(f"{user.home}/.{name}", user.uid, user.gid)
     machine.write(f"{user.home}/.gitconfig", "[user]\n\tname = Some One\n\temail = one@example.org\n", 0o644, user)
     if user not in _well:
+        injuries.polkit_is_there()
         _well[user] = asked(lab, user)
     return _well[user]
 
