@@ -138,6 +138,13 @@ static int cover(void *userdata, const char *path)
 				"agents may write %s, which stands before /usr/local/bin on PATH; take "
 				"it out of allow-write, or put /usr/local/bin first",
 				name);
+		if (written && build->plan->program && streq(name, build->plan->program))
+			return build_refuse(
+				build, CS_ERROR_UNSAFE_ENTRY_POINT,
+				"%s is where this agent's program stands inside, agents may write "
+				"around it, and PATH has its directory before /usr/local/bin; take it "
+				"out of allow-write, or put /usr/local/bin first",
+				name);
 		r = writable ? 1 : written ? exists(build, name) : 0;
 		if (r > 0)
 			r = build_mask(build, name, S_IFCHR, ORIGIN, NAME_REASON) ?: 1;

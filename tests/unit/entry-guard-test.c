@@ -281,6 +281,23 @@ static void test_writable_file(void **state)
 	plan_fixture_done(&fixture);
 }
 
+/* The agent's own program would be covered, and could not start. */
+static void test_own_program(void **state)
+{
+	PlanFixture fixture;
+
+	plan_fixture_init(&fixture, "user", "claude");
+	plan_fixture_add(&fixture,
+			 (const FakeNode[]){ { CS_AGENTS_DIR "/claude/claude", S_IFREG | 0755 }, { 0 } });
+	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "/home/user/.local/bin");
+	plan_fixture_set_path(&fixture, "/home/user/.local/bin:/usr/local/bin");
+	assert_true(plan_fixture_make(&fixture) < 0);
+	assert_string_equal(fixture.error, CS_ERROR_UNSAFE_ENTRY_POINT);
+	assert_non_null(
+		strstr(fixture.problem, "/home/user/.local/bin/claude is where this agent's program stands"));
+	plan_fixture_done(&fixture);
+}
+
 static void test_bounds(void **state)
 {
 	char *path = NULL;
@@ -339,6 +356,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_directory),
 		cmocka_unit_test(test_writable_file),
 		cmocka_unit_test(test_pins_above_sockets),
+		cmocka_unit_test(test_own_program),
 		cmocka_unit_test(test_bounds),
 		cmocka_unit_test(test_hostile_environment),
 	};
