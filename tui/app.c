@@ -206,8 +206,12 @@ void app_draw(App *app)
 
 	term_size(app->term, &width, &height);
 	if ((width != app->canvas.width || height != app->canvas.height) &&
-	    canvas_resize(&app->canvas, width, height) < 0)
+	    canvas_resize(&app->canvas, width, height) < 0) {
+		/* Without memory it is tried again, and not at once. */
+		app->drawn_usec = app_now(CLOCK_MONOTONIC);
+		app->urgent = false;
 		return;
+	}
 	open_any(app);
 	app_fill(app);
 	app_follow_selection(app);
@@ -239,33 +243,34 @@ static int on_frame(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* Draw now, or, where that was a moment ago, a moment later. */
+static void arm_frame(App *app, uint64_t due)
+{
+	if (app->frame) {
+		(void)sd_event_source_set_time(app->frame, due);
+		(void)sd_event_source_set_enabled(app->frame, SD_EVENT_ONESHOT);
+	} else {
+		(void)sd_event_add_time(app->event, &app->frame, CLOCK_MONOTONIC, due, 1, on_frame, app);
+	}
+}
+
+/* Draw now, or, where that was a moment ago, a moment later. What a picture leaves undone is another one's.
+ */
 static void draw_in_time(App *app)
 {
-	uint64_t now = app_now(CLOCK_MONOTONIC), due = MAX_OF(app->drawn_usec + FRAME_USEC, app->late_usec);
+	uint64_t now = app_now(CLOCK_MONOTONIC);
 
 	if (app->connecting && !feed_is_connecting(app->feed)) {
 		app->connecting = false;
 		app_return_to_screen(app);
 	}
-	if (!app->dirty || app_is_away(app))
+	if (app_is_away(app))
 		return;
-	if (app->urgent || now >= due) {
-		if (app->frame)
-			(void)sd_event_source_set_enabled(app->frame, SD_EVENT_OFF);
+	if (app->dirty && (app->urgent || now >= MAX_OF(app->drawn_usec + FRAME_USEC, app->late_usec)))
 		app_draw(app);
-		/* What was too early to be made is due without another event. */
-		if (!app->dirty)
-			return;
-		due = MAX_OF(app->drawn_usec + FRAME_USEC, app->late_usec);
-	}
-	if (!app->frame) {
-		if (sd_event_add_time(app->event, &app->frame, CLOCK_MONOTONIC, due, 1, on_frame, app) < 0)
-			app_draw(app);
-		return;
-	}
-	(void)sd_event_source_set_time(app->frame, due);
-	(void)sd_event_source_set_enabled(app->frame, SD_EVENT_ONESHOT);
+	if (app->dirty)
+		arm_frame(app, MAX_OF(app->drawn_usec + FRAME_USEC, app->late_usec));
+	else if (app->frame)
+		(void)sd_event_source_set_enabled(app->frame, SD_EVENT_OFF);
 }
 
 /* ---- what comes in ---- */
