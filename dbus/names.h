@@ -132,8 +132,8 @@
 /* What the marker holds: the profile's name, and the absolute path inside of the agent's program. */
 #define CS_MARKER_FORMAT "%s\n%s\n"
 #define CS_TEMP_ROOT "/var/tmp/claude-agent"
-/* What a session's checks aim at (its user's socket; with the session's id), where every jail has a /tmp of
- * its own. */
+/* What a session's checks aim at (its user's socket; see service/link/bait-name.h), where every jail has a
+ * /tmp of its own. */
 #define CS_BAIT_FORMAT "/tmp/.claude-sandbox-%s"
 /* Root's; a file for each uid. */
 #define CS_LOG_DIR "/var/log/claude-sandbox"

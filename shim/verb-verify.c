@@ -75,9 +75,9 @@ static Sum sum_up(const ClientTable *rows)
 	return sum;
 }
 
-static void print_sum(const SandboxContext *context, const ClientTable *rows)
+static void print_sum(const SandboxContext *context, const ClientVerdict *verdict)
 {
-	const Sum sum = sum_up(rows);
+	const Sum sum = sum_up(&verdict->rows);
 	/* Those that never came have not passed. */
 	unsigned checks = MAX_OF(sum.checks, (unsigned)ROW_CHECKS);
 
@@ -86,6 +86,9 @@ static void print_sum(const SandboxContext *context, const ClientTable *rows)
 		fprintf(context->out, ", %u of %u probes blocked", sum.blocked, sum.probes);
 	if (sum.unclear > 0)
 		fprintf(context->out, ", %u inconclusive", sum.unclear);
+	/* The last line is what people read. */
+	if (!verdict->passed && sum.passed == checks && sum.blocked + sum.unclear == sum.probes)
+		fprintf(context->out, "; FAILED, since the checks did not come to their end");
 	fprintf(context->out, "\n");
 }
 
@@ -124,7 +127,7 @@ static int show(const Verify *verify, const ClientVerify *asked, const ClientVer
 		/* What did not come by itself is in the answer. */
 		for (size_t i = verify->n_shown; r == 0 && i < rows->n_rows; i++)
 			r = rows_print(context, rows->cells + i * CELLS, CELLS);
-		print_sum(context, rows);
+		print_sum(context, verdict);
 	}
 	if (r == -ENOMEM)
 		return verb_complain_memory(context);

@@ -9,6 +9,7 @@
 
 #include "dbus/names.h"
 #include "service/daemon/cgroup-text.h"
+#include "service/link/bait-name.h"
 
 /* A file and a caller's environment, each value with comment and origin. */
 #define POLICY_BYTES_MAX (4u << 20)
@@ -433,13 +434,10 @@ int run_dir_read_policy(const char *id, Config *ret)
 /* Of a session that was killed in the midst of its checks. A name of ours, whatever lies there. */
 static void remove_bait(const char *id)
 {
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = bait_path(id);
 
-	if (asprintf(&path, CS_BAIT_FORMAT, id) < 0) {
-		path = NULL;
-		return;
-	}
-	(void)unlink(path);
+	if (path)
+		(void)unlink(path);
 }
 
 int run_dir_remove_session(const char *id)

@@ -50,14 +50,16 @@ static int open_parent(const ExpectedEntry *entry)
 	return parent ? open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 }
 
-/* Return: 0; a negative errno where no such namespace can be had: then no agent has one either. */
+/* Return: 0; a negative errno. */
 static int leave(void)
 {
-	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 || mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0 ||
-	    chdir("/tmp") < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
 		return -errno;
-	/* A change of capabilities may have set it anew (prctl(2)). */
+	/* A change of credentials may have set it anew (prctl(2)). */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0 || chdir("/tmp") < 0 ||
+	    syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0)
+		return -errno;
 	return 0;
 }
 
@@ -79,14 +81,20 @@ static int attempt_all(void *userdata, char *text, size_t size)
 	const Anchors *anchors = userdata;
 	const Expectations *e = battery_expectations(anchors->b);
 	_cleanup_free_ int *fds = calloc(e->n_entries, sizeof(*fds));
-	int moved = 0;
+	int moved = 0, r;
 
 	if (!fds)
 		return -ENOMEM;
-	for (size_t i = 0; i < e->n_entries; i++)
+	for (size_t i = 0; i < e->n_entries; i++) {
 		fds[i] = is_wanted(anchors, &e->entries[i]) ? open_parent(&e->entries[i]) : FD_NONE;
-	if (leave() < 0)
-		return 0;
+		if (fds[i] == -1 && measure_is_starved(errno))
+			return -errno;
+	}
+	r = leave();
+	/* Where no such namespace can be had, no agent has one either; but for the number of them, which it
+	 * may have used up. */
+	if (r < 0)
+		return measure_is_starved(-r) || r == -ENOSPC || r == -EUSERS ? r : 0;
 	for (size_t i = 0; i < e->n_entries; i++)
 		if (fds[i] >= 0)
 			moved += attempt_one(&e->entries[i], fds[i], text, size);
@@ -101,8 +109,13 @@ void check_anchors(Battery *b, const char *row)
 	char text[TEXT_SIZE];
 	int r;
 
-	if (!e || e->forbid_namespaces || mounts_read(&mounts) < 0)
+	if (!e || e->forbid_namespaces)
 		return;
+	r = mounts_read(&mounts);
+	if (r < 0) {
+		battery_fail(b, "the table of mounts cannot be read: %s", strerror(-r));
+		return;
+	}
 	for (size_t i = 0; i < e->n_entries; i++)
 		anchors.n += is_wanted(&anchors, &e->entries[i]);
 	if (anchors.n == 0)
@@ -110,6 +123,10 @@ void check_anchors(Battery *b, const char *row)
 	r = attempt_run(attempt_all, &anchors, ATTEMPT_MSEC, text, sizeof(text));
 	if (r > 0)
 		battery_fail(b, "in a mount namespace of an agent's own these can be moved away: %s", text);
+	else if (r == -ENOSPC || r == -EUSERS)
+		battery_note(b,
+			     "what holds in other mount namespaces could not be tried: no more of them can "
+			     "be had");
 	else if (r < 0)
 		battery_fail(b, "what holds in other mount namespaces could not be tried: %s",
 			     *text ? text : strerror(-r));

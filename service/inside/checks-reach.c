@@ -163,6 +163,11 @@ static void choose_destinations(Reach *reach)
 
 /* ---- streams ---- */
 
+static void fail_untried(const Reach *reach, int error)
+{
+	battery_fail(reach->b, "what is denied could not be tried: %s", strerror(error));
+}
+
 static void connect_one(Reach *reach, uint32_t address, const Trick *trick)
 {
 	const struct sockaddr_in to = socket_address(address, PORT);
@@ -171,6 +176,8 @@ static void connect_one(Reach *reach, uint32_t address, const Trick *trick)
 	*c = (Connection){ .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
 			   .address = address,
 			   .trick = trick };
+	if (c->fd < 0)
+		fail_untried(reach, errno);
 	if (c->fd < 0 || trick->prepare(c->fd, reach->index) < 0) {
 		c->fd = close_fd(c->fd);
 		return;
@@ -233,6 +240,8 @@ static void judge_connections(Reach *reach)
 		if (c->done && (c->error == 0 || c->error == ECONNREFUSED || c->error == ECONNRESET))
 			battery_fail(reach->b, "%s reaches %s (%s)", c->trick->name, text_of(c->address).text,
 				     c->error == 0 ? "connected" : strerror(c->error));
+		else if (c->done && measure_is_starved(c->error))
+			fail_untried(reach, c->error);
 	}
 }
 
@@ -269,6 +278,8 @@ static void send_all(Reach *reach, const Trick *trick)
 	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	const int on = 1;
 
+	if (fd < 0)
+		fail_untried(reach, errno);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)) < 0 ||
 	    trick->prepare(fd, reach->index) < 0)
 		return;
@@ -327,14 +338,21 @@ static int each_neighbour(void *userdata, const struct nlmsghdr *header)
 /* ---- loopback and IPv6 ---- */
 
 /* Return: whether something answers with the token of a listener outside. */
-static bool gives_token(const Expectations *e, const struct sockaddr *to, socklen_t size)
+static bool gives_token(const Reach *reach, const struct sockaddr *to, socklen_t size)
 {
+	const Expectations *e = reach->e;
 	_cleanup_close_ int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char answer[256];
 	ssize_t n;
 
-	if (fd < 0 || (connect(fd, to, size) < 0 && errno != EINPROGRESS) || poll(&p, 1, ANSWER_MSEC) <= 0)
+	if (fd < 0 || (connect(fd, to, size) < 0 && errno != EINPROGRESS)) {
+		/* An address that IPv6 does not have here is none of the agent's doing. */
+		if (measure_is_starved(errno) && !(to->sa_family == AF_INET6 && errno == EADDRNOTAVAIL))
+			fail_untried(reach, errno);
+		return false;
+	}
+	if (poll(&p, 1, ANSWER_MSEC) <= 0)
 		return false;
 	n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
 	return n > 0 && memmem(answer, (size_t)n, e->bait_token, strlen(e->bait_token));
@@ -351,12 +369,12 @@ static void judge_loopback(Reach *reach)
 						  .sin6_port = htons(bait->port),
 						  .sin6_addr = IN6ADDR_LOOPBACK_INIT };
 
-		if (bait->kind == BAIT_TCP6 && gives_token(e, (const struct sockaddr *)&to6, sizeof(to6)))
+		if (bait->kind == BAIT_TCP6 && gives_token(reach, (const struct sockaddr *)&to6, sizeof(to6)))
 			battery_fail(reach->b, "the machine's ::1 can be reached");
 		for (size_t w = 0; bait->kind == BAIT_TCP4 && w < ELEMENTSOF(ways); w++) {
 			const struct sockaddr_in to = socket_address(ways[w], bait->port);
 
-			if (gives_token(e, (const struct sockaddr *)&to, sizeof(to)))
+			if (gives_token(reach, (const struct sockaddr *)&to, sizeof(to)))
 				battery_fail(reach->b, "the machine's loopback can be reached at %s",
 					     text_of(ways[w]).text);
 		}
@@ -376,6 +394,8 @@ static void judge_ipv6(Reach *reach)
 		_cleanup_close_ int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_port = htons(PORT) };
 
+		if (fd < 0 && measure_is_starved(errno))
+			fail_untried(reach, errno);
 		memcpy(&to.sin6_addr, addresses[i], sizeof(addresses[i]));
 		if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0) {
 			battery_fail(reach->b, "there is an IPv6 route to the internet");

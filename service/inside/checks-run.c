@@ -71,8 +71,14 @@ static int socket_answers(const char *path)
 static void judge_socket(Battery *b, const char *path)
 {
 	_cleanup_free_ char *real = measure_real_path(path);
+	int r;
 
-	if (!real || mounts_is_agents(battery_expectations(b), real) || socket_answers(path) != 0)
+	if (!real || mounts_is_agents(battery_expectations(b), real))
+		return;
+	r = socket_answers(path);
+	if (r < 0 && measure_is_starved(-r))
+		battery_fail(b, "whether the socket %s answers could not be tried: %s", path, strerror(-r));
+	if (r < 0)
 		return;
 	if (is_allowed(battery_expectations(b), path))
 		battery_note(b, "%s answers, as allow-write says", path);

@@ -34,6 +34,10 @@ static int is_writable(const char *path, mode_t mode)
 	case EPERM:
 	case ETXTBSY:
 		return 0;
+	/* It would, but for the room. */
+	case ENOSPC:
+	case EDQUOT:
+		return 1;
 	case EOPNOTSUPP:
 	case EISDIR:
 		/* A file system without nameless files: what it says of access has to do. */
@@ -43,6 +47,12 @@ static int is_writable(const char *path, mode_t mode)
 	}
 }
 
+static void fail_untried(Battery *b, const char *path, int r)
+{
+	if (r < 0 && measure_is_starved(-r))
+		battery_fail(b, "whether %s can be written could not be tried: %s", path, strerror(-r));
+}
+
 static void expect_unwritable(Battery *b, const char *path, const char *what)
 {
 	ObjectIdentity object = measure_object(path);
@@ -50,6 +60,7 @@ static void expect_unwritable(Battery *b, const char *path, const char *what)
 
 	if (r > 0)
 		battery_fail(b, "%s %s can be written", what, path);
+	fail_untried(b, path, r);
 }
 
 /* ---- 17 ---- */
@@ -68,6 +79,7 @@ static void try_entry(Battery *b, const Expectations *e, const ExpectedEntry *en
 	if (!object.known || expectations_covering(e, entry->path) != entry || entry->device)
 		return;
 	r = is_writable(entry->path, object.mode);
+	fail_untried(b, entry->path, r);
 	if (r > 0 && !is_allowed(entry) && entry->mode != ENTRY_PRIVATE && entry->kind != ENTRY_TMPFS)
 		battery_fail(b, "%s can be written, and the plan has it read-only", entry->path);
 	/* Who may write there is the machine's to say. */
@@ -131,6 +143,7 @@ static void judge_own_file(Battery *b, const Expectations *e, const ExpectedFile
 {
 	const ObjectIdentity *outside = &file->object;
 	ObjectIdentity inside = measure_target(file->path);
+	int r;
 
 	if (!outside->known)
 		return;
@@ -150,10 +163,14 @@ static void judge_own_file(Battery *b, const Expectations *e, const ExpectedFile
 			battery_fail(b, "%s is not in sight: %s", file->path, strerror(errno));
 		return;
 	}
-	if (inside.device != outside->device || inside.inode != outside->inode)
+	if (inside.device != outside->device || inside.inode != outside->inode) {
 		battery_fail(b, "%s is not the machine's file here", file->path);
-	else if (is_writable(file->path, inside.mode) > 0)
+		return;
+	}
+	r = is_writable(file->path, inside.mode);
+	if (r > 0)
 		battery_fail(b, "%s can be written from here", file->path);
+	fail_untried(b, file->path, r);
 }
 
 void check_own_files(Battery *b)

@@ -30,6 +30,8 @@ static void judge_secret(Battery *b, const char *path)
 	struct stat st;
 	char byte;
 
+	if (fd < 0 && measure_is_starved(errno))
+		battery_fail(b, "whether %s can be read could not be tried: %s", path, strerror(errno));
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return;
 	if (S_ISDIR(st.st_mode) ? measure_list(path, is_anything, NULL) == 1
@@ -68,13 +70,15 @@ static int judge_secret_name(void *userdata, const char *name)
 
 void check_system_secrets(Battery *b)
 {
-	int r = measure_list("/run/secrets", judge_secret_name, b);
+	int r = measure_list("/run/secrets", judge_secret_name, b), keys;
 
 	if (r < 0 && r != -ENOENT)
 		battery_fail(b, "/run/secrets: %s", strerror(-r));
 	for (size_t i = 0; i < ELEMENTSOF(secrets); i++)
 		judge_secret(b, secrets[i]);
-	(void)measure_list("/etc/ssh", judge_key, b);
+	keys = measure_list("/etc/ssh", judge_key, b);
+	if (keys < 0 && measure_is_starved(-keys))
+		battery_fail(b, "/etc/ssh: %s", strerror(-keys));
 	battery_pass(b, "/run/secrets is %s, password and key files cannot be read",
 		     r == -ENOENT ? "absent" : "empty");
 	mounts_judge(b, "13");

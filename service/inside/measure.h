@@ -25,6 +25,14 @@ bool measure_is_within(const char *path, const char *directory) _pure_;
 /* A variable of this process, or NULL. */
 const char *measure_variable(const char *name);
 bool measure_has(char *const *list, const char *text) _pure_;
+/* Is errno a want of descriptors, memory or ports? An agent beside us can bring that about, and it says
+ * nothing of what was tried. */
+static inline bool measure_is_starved(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS || error == EINTR ||
+	       error == EADDRNOTAVAIL;
+}
+
 /* CLOCK_MONOTONIC in milliseconds. */
 int64_t measure_now_msec(void);
 

@@ -68,7 +68,10 @@ static void judge(Probing *p, bool refused, int error, const char *format, va_li
 	char way[200];
 
 	(void)vsnprintf(way, sizeof(way), format, arguments);
-	if (refused)
+	/* An agent beside us can use up what the attempt needed; nothing was refused then. */
+	if (error == EMFILE || error == ENFILE || error == ENOMEM)
+		probing_unclear(p, "%s: %s", way, probing_error(error));
+	else if (refused)
 		probing_blocked(p, "%s: %s", way, probing_error(error));
 	else if (error)
 		probing_escaped(p, "%s was not refused, but failed later (%s)", way, probing_error(error));

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "dbus/names.h"
+#include "service/link/bait-name.h"
 
 #define TOKEN_BYTES 16u
 #define BACKLOG 32
@@ -161,26 +161,32 @@ static int token_make(Bait *bait)
 int bait_new(sd_event *event, const char *id, Bait **ret)
 {
 	_cleanup_(bait_freep) Bait *bait = calloc(1, sizeof(*bait));
+	_cleanup_free_ char *name = bait_name(id);
 	char *abstract = NULL, *path = NULL;
 	int r;
 
-	if (!bait)
+	if (!bait || !name)
 		return -ENOMEM;
 	bait->event = sd_event_ref(event);
 	r = token_make(bait);
 	for (BaitKind kind = BAIT_TCP4; r == 0 && kind <= BAIT_UDP6; kind++)
 		r = add_internet(bait, kind);
-	/* Not the token: names are seen in /proc/net/unix. */
+	/* Neither the token nor the id: names are seen in /proc/net/unix. */
 	if (r == 0)
-		r = asprintf(&abstract, ABSTRACT_PREFIX "%s", id) < 0
+		r = asprintf(&abstract, ABSTRACT_PREFIX "%s", name) < 0
 			    ? -ENOMEM
 			    : add_unix(bait, BAIT_ABSTRACT, abstract);
 	if (r == 0)
-		r = asprintf(&path, CS_BAIT_FORMAT, id) < 0 ? -ENOMEM : add_unix(bait, BAIT_PATH, path);
+		r = (path = bait_path(id)) ? add_unix(bait, BAIT_PATH, path) : -ENOMEM;
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(bait);
 	return 0;
+}
+
+bool bait_is_spent(const Bait *bait)
+{
+	return bait && bait->answers > BAIT_ANSWERS_MAX;
 }
 
 const ExpectedBait *bait_list(const Bait *bait, size_t *ret_n)

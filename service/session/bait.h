@@ -18,10 +18,17 @@
 typedef struct Bait Bait;
 
 /*
- * id: of the session, by which the service finds the path when the session was killed. One that cannot be
- * made (no IPv6, a name that is taken) is left out. Return: 0 or a negative errno.
+ * id: of the session; by the name that is made of it the service finds the path when the session was killed.
+ * One that cannot be made (no IPv6, a name that is taken) is left out. Return: 0 or a negative errno.
  */
 int bait_new(sd_event *event, const char *id, Bait **ret);
+
+/* Was it asked so often that it answers no more? Then what was not answered says nothing. */
+bool bait_is_spent(const Bait *bait);
+
+#define BAIT_SPENT                                                                                        \
+	"another program of the machine asked the listeners that the checks aim at without end, so that " \
+	"nothing can be told by them"
 /* Closes all, and removes the path. */
 Bait *bait_free(Bait *bait);
 DEFINE_CLEANUP(Bait, bait_free)

@@ -159,6 +159,10 @@ static void on_running_done(void *userdata, int result, const char *why)
 {
 	Session *session = userdata;
 
+	if (bait_is_spent(session->bait) && (result == 0 || result == LINK_CHECK_FAILED)) {
+		result = -EUSERS;
+		why = BAIT_SPENT;
+	}
 	link_server_verified(session->link, session->verify_serial, result, why);
 	session->verify = verify_run_free(session->verify);
 	session->bait = bait_free(session->bait);
@@ -211,6 +215,8 @@ void session_verify_end(Session *session)
 {
 	if (verify_rows_drain(session->rows) < 0 && !session->why)
 		session->why = strdup(VERIFY_ROWS_STRANGE);
+	else if (bait_is_spent(session->bait) && !session->why)
+		session->why = strdup(BAIT_SPENT);
 	session->bait = bait_free(session->bait);
 	if (!session->verify)
 		return;

@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
+#include "service/link/siphash.h"
 #include "service/session/state-json.h"
-#include "service/session/temp-root.h"
 
 static const char *const side_names[] = { [STATE_AGENT] = "agent", [STATE_HOST] = "host" };
 

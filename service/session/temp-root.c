@@ -5,6 +5,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "service/link/siphash.h"
+
 #define KEY_NAME ".key"
 #define KEY_BYTES 16u
 #define NAME_LENGTH 13u /* 64 bits in digits of five */

@@ -13,6 +13,3 @@
  * none for this user; -EPERM with *ret_problem for a link, a wrong owner or mode; another negative errno.
  */
 int temp_root_make(const char *root, uid_t uid, const char *workspace, char **ret, char **ret_problem);
-
-/* SipHash-2-4 (Aumasson and Bernstein, 2012) of n bytes. */
-uint64_t siphash(const uint8_t key[static 16], const void *bytes, size_t n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Rows 04 and 05 on environments of the test's own. */
+/* Rows 04 and 05 on environments of the test's own; and what is said where the process lacks descriptors. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "service/inside/battery.h"
@@ -87,11 +88,43 @@ static void test_display(void **state)
 	expect(check_display, ROW_FAIL, "WAYLAND_DISPLAY is set", ENVIRONMENT((char *)"WAYLAND_DISPLAY=x"));
 }
 
+/* What an agent beside it can do to a check by prlimit(2): nothing that was not tried has passed. */
+static void test_starved(void **state)
+{
+	static void (*const checks[])(Battery *) = { check_system_secrets, check_own_files, check_scope };
+	struct rlimit kept, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &kept), 0);
+	for (size_t i = 0; i < ELEMENTSOF(checks); i++) {
+		const Check check = { "18", "test", checks[i] };
+		_cleanup_(battery_freep) Battery *b = NULL;
+		_cleanup_(row_done) Row row = { 0 };
+		uint8_t data[ROW_BYTES_MAX];
+		int pair[2];
+		ssize_t n;
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+		b = battery_new(NULL, pair[1]);
+		none = (struct rlimit){ 1, kept.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+		battery_run(b, &check, 1);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &kept), 0);
+		n = recv(pair[0], data, sizeof(data), MSG_DONTWAIT);
+		assert_true(n > 0);
+		assert_int_equal(row_decode(data, (size_t)n, &row), 0);
+		if (row.status != ROW_FAIL || !strstr(row.detail, "could not be tried: Too many open files"))
+			fail_msg("%zu: %s: %s", i, row_status_to_string(row.status, false), row.detail);
+		(void)close(pair[0]);
+		(void)close(pair[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_display),
+		cmocka_unit_test(test_starved),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

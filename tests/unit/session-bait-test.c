@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "dbus/names.h"
+#include "service/link/bait-name.h"
 #include "service/session/bait.h"
 
 #define ID "bait234567testid"
@@ -27,7 +27,12 @@ static int setup(void **state)
 	Fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
-	(void)snprintf(fixture->path, sizeof(fixture->path), CS_BAIT_FORMAT, ID);
+	{
+		_cleanup_free_ char *path = bait_path(ID);
+
+		assert_non_null(path);
+		(void)snprintf(fixture->path, sizeof(fixture->path), "%s", path);
+	}
 	(void)unlink(fixture->path);
 	assert_true(sd_event_new(&fixture->event) >= 0);
 	*state = fixture;
@@ -115,6 +120,9 @@ static void each_gives_the_token(void **state)
 	for (size_t i = 0; i < ELEMENTSOF(needed); i++)
 		assert_non_null(find(fixture->bait, needed[i]));
 	items = bait_list(fixture->bait, &n);
+	/* The id is nobody's to see, and everybody sees the names of sockets. */
+	for (size_t i = 0; i < n; i++)
+		assert_true(!items[i].name || !strstr(items[i].name, ID));
 	for (size_t i = 0; i < n; i++)
 		assert_true(answers(fixture, &items[i]));
 	assert_int_equal(stat(fixture->path, &st), 0);
@@ -160,6 +168,7 @@ static void answers_are_counted(void **state)
 	socklen_t size;
 
 	assert_int_equal(bait_new(fixture->event, ID, &fixture->bait), 0);
+	assert_false(bait_is_spent(fixture->bait));
 	bait = find(fixture->bait, BAIT_UDP4);
 	size = address_of(bait, &to);
 	for (unsigned i = 0; i <= BAIT_ANSWERS_MAX; i++) {
@@ -167,6 +176,7 @@ static void answers_are_counted(void **state)
 		(void)sd_event_run(fixture->event, 0);
 	}
 	assert_false(answers(fixture, find(fixture->bait, BAIT_ABSTRACT)));
+	assert_true(bait_is_spent(fixture->bait));
 }
 
 int main(void)

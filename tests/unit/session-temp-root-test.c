@@ -9,6 +9,7 @@
 #include <ftw.h>
 #include <sys/stat.h>
 
+#include "service/link/siphash.h"
 #include "service/session/temp-root.h"
 
 typedef struct Fixture {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "service/session/temp-root.h"
+#include "service/link/siphash.h"
 
 typedef struct SipState {
 	uint64_t v0, v1, v2, v3;
