@@ -368,6 +368,9 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 		/* After a stop that nobody could see coming, the modes are the shell's. */
 		if (app->term && !app_is_away(app))
 			app_return_to_screen(app);
+		/* Whoever asks for a password may have stopped once more on the way. */
+		else if (app->call.agent.pid > 0)
+			(void)kill(app->call.agent.pid, SIGCONT);
 		break;
 	case SIGINT:
 	case SIGQUIT:
