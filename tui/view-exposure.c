@@ -412,7 +412,7 @@ static int ask_why(const ViewContext *context, const char *key, Effect *ret)
 {
 	if (!model_open_session(context->model))
 		return words_tell(ret, "no session is open; choose one in the view Sessions, with Enter");
-	if (words_set(&ret->title, "Which path") < 0 || words_set(&ret->text, "/") < 0)
+	if (words_set(&ret->title, "Which path, from / on") < 0)
 		return -ENOMEM;
 	ret->kind = EFFECT_PROMPT;
 	ret->accept = explain;

@@ -71,7 +71,7 @@ def why_a_path_is_visible(lab):
         window.keys("Enter", "Escape")
         window.shows("Path: /home/alice/project", "Mode: rw (can be read and changed", "Reason: the workspace")
         window.keys("w").shows("Which path")
-        window.keys("C-u").type("/home/alice/.ssh/id_ed25519")
+        window.type("/home/alice/.ssh/id_ed25519")
         window.keys("Enter").shows("Decided by: /home", "private", "hides keys, tokens")
         window.keys("Escape").lacks("Decided by")
 
