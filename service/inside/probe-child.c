@@ -80,6 +80,8 @@ void probe_child_start(ProbeChild *child, const Probe *probe, const Expectations
 	child->pid = fork();
 	if (child->pid == 0)
 		run(probe, child->shared);
+	/* What one finds is not in the memory of another, which an agent may get to trace. */
+	(void)madvise(memory, sizeof(Probing), MADV_DONTFORK);
 	if (child->pid > 0) {
 		(void)setpgid(child->pid, child->pid);
 		child->pid_fd = (int)syscall(SYS_pidfd_open, child->pid, 0);

@@ -238,6 +238,7 @@ static void write_memory(Probing *p, void *userdata)
 	probing_result(p, mprotect(mapped, 1, PROT_READ | PROT_WRITE), "mprotect of a mapping of %s", path);
 	(void)mprotect(mapped, 1, PROT_READ);
 	/* Its own memory is closed to a process that is not dumpable. */
+	probing_forget(p);
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	memory_fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	byte = *mapped;

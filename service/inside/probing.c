@@ -164,9 +164,35 @@ int probe_unshare(unsigned long flags, ProbeMapping mapping)
 	return mapping == PROBE_UNMAPPED ? 0 : map_ids(mapping, uid, gid);
 }
 
+static void overwrite(char *text)
+{
+	if (text)
+		memset(text, '?', strlen(text));
+}
+
+void probing_forget(Probing *p)
+{
+	/* This process has a copy of its own. */
+	const Expectations *e = p->expectations;
+
+	if (!e)
+		return;
+	/* The pointers stay: a token that nobody gives is still a token. */
+	overwrite(e->bait_token);
+	overwrite(e->hostname);
+	overwrite(e->host_mounts);
+	overwrite(e->jail_mounts);
+	if (e->n_host_addresses > 0)
+		memset(e->host_addresses, 0, e->n_host_addresses * sizeof(*e->host_addresses));
+}
+
 bool probing_unshare(Probing *p, unsigned long flags, ProbeMapping mapping)
 {
-	int r = probe_unshare(flags, mapping);
+	int r;
+
+	if (mapping != PROBE_UNMAPPED)
+		probing_forget(p);
+	r = probe_unshare(flags, mapping);
 
 	if (r < 0)
 		probing_blocked(p, "a new user namespace: %s", probing_error(r));

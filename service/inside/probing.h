@@ -48,7 +48,11 @@ typedef enum ProbeMapping {
 	PROBE_AS_SELF,
 } ProbeMapping;
 int probe_unshare(unsigned long flags, ProbeMapping mapping);
-/* The same, where a refusal is a finding. Return: whether we are there. */
+/* Before a process of a probe can be traced by an agent beside it: what it knows of the outside is
+ * overwritten in it. */
+void probing_forget(Probing *p);
+/* The same as probe_unshare(), where a refusal is a finding; what is not for agents is forgotten before.
+ * Return: whether we are there. */
 bool probing_unshare(Probing *p, unsigned long flags, ProbeMapping mapping);
 
 /* A new private directory in /tmp. path: room for PROBE_PLACE_MAX. Return: 0 or a negative errno. */

@@ -559,12 +559,33 @@ static void the_document_is_the_table(void **state)
 	assert_string_equal(begin, table);
 }
 
+/* An agent can trace a process that has to be dumpable: it finds nothing there of the outside. */
+static void the_outside_is_forgotten(void **state)
+{
+	char token[] = BAIT_TOKEN, hostname[] = "outside", mounts[] = "1 0 8:1 / / rw - ext4 disk rw";
+	uint32_t address = 0x7f000001;
+	Expectations e = { .bait_token = token,
+			   .hostname = hostname,
+			   .host_mounts = mounts,
+			   .host_addresses = &address,
+			   .n_host_addresses = 1 };
+	Probing p = { .expectations = &e };
+
+	probing_forget(&p);
+	assert_string_not_equal(token, BAIT_TOKEN);
+	assert_int_equal(strlen(token), strlen(BAIT_TOKEN));
+	assert_null(strstr(hostname, "out"));
+	assert_null(strstr(mounts, "ext4"));
+	assert_int_equal(address, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_table_is_in_order),
 		cmocka_unit_test(the_document_is_the_table),
 		cmocka_unit_test(ends_are_judged),
+		cmocka_unit_test(the_outside_is_forgotten),
 		cmocka_unit_test(every_probe_is_proved_or_excused),
 		cmocka_unit_test(probes_get_out_where_they_can),
 		cmocka_unit_test(the_filter_of_the_wire_is_believed),
