@@ -54,6 +54,7 @@ static int walk_name(void *userdata, const char *name)
 {
 	const Walk *walk = userdata;
 	_cleanup_free_ char *path = NULL;
+	const ExpectedEntry *entry;
 	struct stat st;
 
 	if (asprintf(&path, "%s/%s", walk->directory, name) < 0) {
@@ -70,8 +71,10 @@ static int walk_name(void *userdata, const char *name)
 				     type_name(st.st_mode), path);
 		return 0;
 	}
-	/* A directory on the way to what is planned; what is itself an entry is judged as that. */
-	if (S_ISDIR(st.st_mode) && st.st_dev == walk->device && !entry_at(walk->e, path))
+	/* A directory on the way to what is planned, or one that the plan makes there, such as a home; what
+	 * is itself a mount is judged as that. */
+	entry = entry_at(walk->e, path);
+	if (S_ISDIR(st.st_mode) && st.st_dev == walk->device && (!entry || entry->kind == ENTRY_DIRECTORY))
 		walk_directory(walk, path);
 	return 0;
 }

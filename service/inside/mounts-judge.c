@@ -300,6 +300,13 @@ static bool is_of_dev(const char *place)
 	return false;
 }
 
+/* The same directory of that file system? A group's directory is told as the reader's namespace has it
+ * (cgroup_namespaces(7)). */
+static bool same_root(const Mount *host, const Mount *mount)
+{
+	return streq(host->root, mount->root) || starts_with(mount->type, "cgroup");
+}
+
 /* Is it a mount of the machine's below something that the plan shows? */
 static bool came_along(const Judge *j, const Mount *mount)
 {
@@ -320,7 +327,7 @@ static bool came_along(const Judge *j, const Mount *mount)
 
 			if (host->minor == mount->minor && host->major == mount->major &&
 			    host->place_length == n + n_below && memcmp(host->place, entry->source, n) == 0 &&
-			    memcmp(host->place + n, below, n_below) == 0)
+			    memcmp(host->place + n, below, n_below) == 0 && same_root(host, mount))
 				return true;
 		}
 	}

@@ -264,6 +264,13 @@ static int what_is_too_much_is_found(void)
 	CHECK(symlink("open/file", BASE "/home/more/alias") == 0 && unlink(BASE "/home/alias") == 0);
 	CHECK(findings(run_own) == 0);
 	CHECK(write_file(BASE "/home/more/file", "x") == 0 && findings(run_own) == 1);
+	/* A directory of the plan's, such as a home, begins empty. */
+	entries[ENTRY_ALIAS].kind = ENTRY_DIRECTORY;
+	entries[ENTRY_ALIAS].path = (char *)BASE "/home/more";
+	entries[ENTRY_ALIAS].permissions = 0755;
+	CHECK(findings(run_own) == 2);
+	CHECK(unlink(BASE "/home/more/file") == 0 && unlink(BASE "/home/more/alias") == 0);
+	CHECK(findings(run_own) == 0);
 	return 0;
 }
 
@@ -290,6 +297,11 @@ static int mounts_beside_the_plan_are_found(void)
 	CHECK(bind_on(BASE "/source/later", BASE "/open/later", BIND_FLAGS) == 0);
 	e.host_mounts = measure_text("/proc/self/mountinfo", 1 << 22, NULL);
 	CHECK(findings(run_others) <= before + 1);
+	/* Another directory of that file system. */
+	before = findings(run_others);
+	CHECK(mkdir(BASE "/source/later/part", 0755) == 0 && umount2(BASE "/open/later", MNT_DETACH) == 0);
+	CHECK(bind_on(BASE "/source/later/part", BASE "/open/later", BIND_FLAGS) == 0);
+	CHECK(findings(run_others) == before + 1);
 	return 0;
 }
 
