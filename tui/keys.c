@@ -257,7 +257,7 @@ static bool is_among(const char *list, const char *name)
 {
 	size_t n = strlen(name);
 
-	for (const char *at = list; (at = strstr(at, name)); at += n)
+	for (const char *at = list; n > 0 && (at = strstr(at, name)); at += n)
 		if ((at == list || at[-1] == ' ') && (at[n] == '\0' || at[n] == ' '))
 			return true;
 	return false;

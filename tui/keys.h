@@ -108,7 +108,7 @@ typedef struct KeyBinding {
 
 /* index from 0. Return: NULL at the end. In the order of Help and of the hint line. */
 const KeyBinding *key_binding_at(size_t index);
-/* What a key does in a view. Return: COMMAND_NONE for nothing. */
+/* What a key does in a view; "": in no view, as a whole row is. Return: COMMAND_NONE for nothing. */
 Command key_command(KeyCode code, const char *view);
 bool key_binding_is_for(const KeyBinding *binding, const char *view);
 const char *key_group_title(KeyGroup group);

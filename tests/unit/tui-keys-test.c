@@ -77,6 +77,10 @@ static void keys_mean_what_people_know(void **state)
 {
 	assert_int_equal(key_command('j', "sessions"), COMMAND_DOWN);
 	assert_int_equal(key_command(KEYCODE_DOWN, "help"), COMMAND_DOWN);
+	/* of no view, as where a whole row is shown: what holds everywhere, and an end of the search for it
+	 */
+	assert_int_equal(key_command(KEYCODE_DOWN, ""), COMMAND_DOWN);
+	assert_int_equal(key_command('x', ""), COMMAND_NONE);
 	assert_int_equal(key_command('q', "routes"), COMMAND_QUIT);
 	assert_int_equal(key_command('?', "denied"), COMMAND_HELP);
 	assert_int_equal(key_command('/', "policy"), COMMAND_SEARCH);
