@@ -138,9 +138,9 @@
 #define CAUSE_CONFIG_LINK "%s: is a symbolic link"
 #define FIX_CONFIG_LINK "put a regular file there that is root's"
 #define CAUSE_CONFIG_OWNER "%s: belongs to uid %u"
-#define FIX_CONFIG_OWNER "it must be root's (chown root)"
+#define FIX_CONFIG_OWNER "it must be root's: run 'sudo chown root' on it"
 #define CAUSE_CONFIG_MODE "%s: may be written by others than root"
-#define FIX_CONFIG_MODE "chmod go-w"
+#define FIX_CONFIG_MODE "run 'sudo chmod go-w' on it"
 
 /* What was installed; %s: the file */
 #define CAUSE_FILE_MISSING "%s is missing"

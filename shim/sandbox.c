@@ -275,7 +275,7 @@ void sandbox_help(FILE *out, const SandboxVerb *verb)
 	      "  -h, --help              show this help, or that of the verb\n"
 	      "  --version               show this command's version\n\n"
 	      "Exit status: 0 fine, 1 something is wrong, 2 usage, 125 could not run.\n"
-	      "See claude-sandbox(1), claude-sandbox.conf(5).\n",
+	      "See claude-sandbox(1), claude-sandbox.conf(5); on one screen: claude-sandbox-tui(1).\n",
 	      out);
 }
 
