@@ -30,7 +30,8 @@ def configuration_bad(lab, _user):
 
 
 def on_the_file(lab, fix):
-    lab.run(["/bin/sh", "-c", f"{fix} {CONFIG}"], ROOT, cwd="/").ok()
+    command = fix.split("'sudo ")[1].split("'")[0]
+    lab.run(["/bin/sh", "-c", f"{command} {CONFIG}"], ROOT, cwd="/").ok()
 
 
 @fault("config.owner", "fail", **because("CONFIG_MODE", CONFIG), mend=on_the_file)
@@ -39,8 +40,7 @@ def configuration_writable(lab, _user):
     lab.configure("no-forge\n", 0o666)
 
 
-@fault("config.owner", "fail", **because("CONFIG_OWNER", CONFIG, ALICE.uid),
-       mend=lambda lab, fix: lab.run(["/bin/chown", "root", CONFIG], ROOT).ok())
+@fault("config.owner", "fail", **because("CONFIG_OWNER", CONFIG, ALICE.uid), mend=on_the_file)
 def configuration_of_another(lab, _user):
     """The configuration is not root's"""
     lab.configure("no-forge\n")
