@@ -137,8 +137,8 @@ static void make_run_files(Driver *driver)
 	(void)mkdir(CS_RUN_DIR, 0755);
 	(void)mkdir(CS_RUN_DIR "/users", 0711);
 	(void)mkdir(directory, 0711);
-	fd = open(driver->guard, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 || fchown(fd, user->pw_uid, user->pw_gid) < 0)
+	fd = open(driver->guard, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
 		die(driver->guard);
 }
 
@@ -165,7 +165,7 @@ static void start(Driver *driver)
 	fds[SPAWN_FD_REQUEST] = make_request(driver);
 	fds[SPAWN_FD_LIFELINE] = lifeline[1];
 	/* Sessions of one user share what they lock, as those of the service do. */
-	fds[SPAWN_FD_GUARD] = open(driver->guard, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	fds[SPAWN_FD_GUARD] = open(driver->guard, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fds[SPAWN_FD_GUARD] < 0)
 		die("guard");
 	for (int i = 0; i < 3 && !driver->verify; i++)
