@@ -293,10 +293,15 @@ char *print_time(uint64_t usec)
 	return strdup(text);
 }
 
-void print_complaint(FILE *stream, const char *sentence)
+void print_complaint_of(FILE *stream, const char *program, const char *sentence)
 {
 	_cleanup_free_ char *text = sentence ? text_sentence(sentence, print_style(stream).utf8) : NULL;
 
-	fprintf(stream, "claude-sandbox: %s\n", text ? text : "no memory; close something and try again");
+	fprintf(stream, "%s: %s\n", program, text ? text : "no memory; close something and try again");
 	(void)fflush(stream);
+}
+
+void print_complaint(FILE *stream, const char *sentence)
+{
+	print_complaint_of(stream, "claude-sandbox", sentence);
 }

@@ -89,3 +89,5 @@ char *print_time(uint64_t usec);
 /* "claude-sandbox: SENTENCE" on one line, escaped, line breaks shown as spaces. sentence may be NULL: no
  * memory. */
 void print_complaint(FILE *stream, const char *sentence);
+/* As another program of ours: "PROGRAM: SENTENCE". */
+void print_complaint_of(FILE *stream, const char *program, const char *sentence);

@@ -23,10 +23,10 @@ HEAD = """<!-- SPDX-License-Identifier: MIT -->
 <!-- Made by docs/messages.py from the sentences in the code; a test holds the two together. -->
 # Messages
 
-Each refusal is one line on standard error that begins with `claude-sandbox:`, names the innermost cause, and
-after a semicolon what helps. The status is 125; 127 when the agent is not installed. `…` stands for a name, a
-number or what the kernel answered. Where the second column points to the answer, the line ends with what the last
-table says for it.
+Each refusal is one line on standard error that begins with `claude-sandbox:`, or `claude-sandbox-tui:` for the
+screen, names the innermost cause, and after a semicolon what helps. The status is 125; 127 when the agent is not
+installed. `…` stands for a name, a number or what the kernel answered. Where the second column points to the
+answer, the line ends with what the last table says for it.
 """
 ERRNO = "what belongs to the answer, below"
 # What helps where the line itself says the cause alone, and the cause is no answer of the kernel.

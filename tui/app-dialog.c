@@ -69,16 +69,23 @@ void app_open_line(App *app, bool filter)
 
 /* ---- prompts ---- */
 
+static void accept_prompt(App *app);
+
 static void on_checked(const FeedAnswer *answer, void *userdata)
 {
 	App *app = userdata;
 	Dialog *dialog = dialog_of(app);
+	bool entered = dialog->entered;
 
-	if (dialog->kind != DIALOG_PROMPT)
+	if (dialog->kind != DIALOG_PROMPT || !dialog->unchecked)
 		return;
 	free(dialog->problem);
 	dialog->problem = strdup(answer->error ?: "");
+	dialog->unchecked = !dialog->problem;
+	dialog->entered = false;
 	app->dirty = app->urgent = true;
+	if (entered && !dialog->unchecked)
+		accept_prompt(app);
 }
 
 void app_check_prompt(App *app)
@@ -89,10 +96,12 @@ void app_check_prompt(App *app)
 
 	free(dialog->problem);
 	dialog->problem = NULL;
-	if (!app->pending.check)
-		return;
-	if (app->pending.check(&context, line_editor_text(&dialog->line), &call, &dialog->problem))
-		(void)feed_check(app->feed, &call, on_checked, app);
+	dialog->entered = false;
+	dialog->unchecked =
+		app->pending.check &&
+		app->pending.check(&context, line_editor_text(&dialog->line), &call, &dialog->problem);
+	if (dialog->unchecked && feed_check(app->feed, &call, on_checked, app) < 0)
+		dialog->problem = strdup("the service cannot be asked about it now; Enter tries again");
 	effect_done(&call);
 }
 
@@ -112,6 +121,12 @@ static void accept_prompt(App *app)
 	Dialog *dialog = dialog_of(app);
 	Effect next = { 0 };
 
+	/* Asked anew: the service may have gone with the question. */
+	if (dialog->unchecked) {
+		app_check_prompt(app);
+		dialog->entered = dialog->unchecked && !dialog->problem;
+		return;
+	}
 	/* Known to be refused: the reason stands there. */
 	if (dialog->problem && *dialog->problem) {
 		term_beep(app->term);

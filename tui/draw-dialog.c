@@ -139,6 +139,8 @@ static void draw_prompt(Draw *draw, const Dialog *dialog)
 				false);
 	else if (dialog->problem && w.y + w.height > y + 1)
 		canvas_put(draw->canvas, y, w.x, "this can be done", STYLE_GOOD);
+	else if (dialog->entered && w.y + w.height > y + 1)
+		canvas_put(draw->canvas, y, w.x, "the service is being asked", STYLE_FAINT);
 	draw_hint_at(draw, &w, "Enter", "take it", &x);
 	draw_hint_at(draw, &w, "Esc", "leave it", &x);
 }

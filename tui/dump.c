@@ -42,8 +42,8 @@ static int cells_make(const Table *table, const View *view, bool json, Cells *re
 		for (size_t c = 0; c < view->n_columns; c++, ret->n++) {
 			const Cell *cell = &table_cells(table, i)[c];
 
-			/* A number that is not there is null. */
-			if (json && view->columns[c].number && !*cell->text)
+			/* What is not there is null. */
+			if (json && (view->columns[c].number || view->columns[c].flag) && !*cell->text)
 				continue;
 			ret->cells[ret->n] = cell_text(&view->columns[c], cell, json);
 			if (!ret->cells[ret->n])
@@ -77,7 +77,10 @@ static int print_rows_of(FILE *out, const View *view, const ViewContext *context
 		const Column *column = &view->columns[c];
 
 		columns[c] = (PrintColumn){ is_blank(column, table, c) ? NULL : column->title, column->key,
-					    column->number ? PRINT_NUMBER : PRINT_TEXT, column->least > 0 };
+					    column->number ? PRINT_NUMBER
+					    : column->flag ? PRINT_FLAG
+							   : PRINT_TEXT,
+					    column->least > 0 };
 	}
 	printed = (PrintTable){ columns, view->n_columns, table_count(table),
 				(const char *const *)cells.cells };
@@ -134,7 +137,7 @@ static void finish(Dump *dump, int status)
 
 static void dump_refuse(Dump *dump, int status, const char *sentence)
 {
-	print_complaint(dump->options->err, sentence);
+	print_complaint_of(dump->options->err, "claude-sandbox-tui", sentence);
 	finish(dump, status);
 }
 
@@ -322,7 +325,7 @@ int dump_run(const DumpOptions *options)
 		}
 	}
 	if (r < 0) {
-		print_complaint(options->err, strerror(-r));
+		print_complaint_of(options->err, "claude-sandbox-tui", strerror(-r));
 		dump.status = CS_EXIT_REFUSED;
 	}
 	sd_event_source_disable_unref(dump.look);

@@ -8,7 +8,7 @@
 
 static int complain(int status, const char *problem)
 {
-	print_complaint(stderr, problem);
+	print_complaint_of(stderr, "claude-sandbox-tui", problem);
 	return status;
 }
 

@@ -25,6 +25,8 @@ typedef struct Dialog {
 	char *text;    /* bytes, lines; the question */
 	char *problem; /* PROMPT: what is wrong with what is typed; "" for nothing, NULL: not known yet */
 	LineEditor line;
+	bool unchecked; /* PROMPT: the service has not said yet whether what is typed can be done */
+	bool entered;   /* PROMPT: it is taken as soon as the service says so */
 	size_t top;
 	const Effect *choices; /* CHOOSE */
 	size_t n_choices;

@@ -14,6 +14,7 @@ typedef struct Column {
 	const char *title; /* heading; NULL: not on the screen */
 	const char *key;   /* in JSON; NULL: not there */
 	bool number;       /* to the right, and a number in JSON; sorted by the cell's order */
+	bool flag;         /* "true" or "false": a boolean in JSON */
 	bool path;         /* cut in the middle */
 	unsigned least;    /* cells that it keeps when the screen is narrow; 0: never cut */
 	unsigned weight; /* which goes first when even that is too much: 0 stays always, larger go earlier */

@@ -99,7 +99,8 @@ static const char *empty(const ViewContext *context)
 	const ModelSession *session = model_open_session(context->model);
 
 	if (session && !shows_all(context))
-		return words_nothing(context, &session->denied, "Nothing was refused in this session.");
+		return words_nothing(context, &session->denied,
+				     "Nothing was refused in this session. A: all sessions.");
 	if (context->model->sessions_state == MODEL_HERE)
 		return "Nothing was refused.";
 	return words_nothing(context, &(ModelTable){ .state = context->model->sessions_state }, NULL);

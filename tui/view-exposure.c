@@ -203,22 +203,25 @@ static int headline(const ViewContext *context, char **ret)
 {
 	const ModelSession *session = model_open_session(context->model);
 	const ModelSession *base = base_of(context, session);
-	_cleanup_free_ char *other = NULL;
+	_cleanup_free_ char *who = NULL, *other = NULL;
 
 	if (!session || session->exposure.state != MODEL_HERE)
 		return 0;
+	if (words_session_brief(context, session, &who) < 0)
+		return -ENOMEM;
 	if (base) {
 		if (words_session(context, base, &other) < 0)
 			return -ENOMEM;
 		return words_set(ret,
-				 "Only what differs: + here, - there, ~ in both in another way (= ends it). "
-				 "There is %s.",
-				 other);
+				 "%s, only what differs: + here, - there, ~ in both in another way (= ends "
+				 "it). There is %s.",
+				 who, other);
 	}
 	return words_set(
 		ret,
-		"%zu %s be changed (rw), %zu only read (ro), %zu masked, %zu private; %zu variables. w: why?",
-		count_mode(session, "rw"), count_mode(session, "rw") == 1 ? "path can" : "paths can",
+		"%s: %zu %s be changed (rw), %zu only read (ro), %zu masked, %zu private; %zu variables. "
+		"w: why?",
+		who, count_mode(session, "rw"), count_mode(session, "rw") == 1 ? "path can" : "paths can",
 		count_mode(session, "ro"), count_mode(session, "masked"), count_mode(session, "private"),
 		session->environment.table.n_rows);
 }
@@ -389,7 +392,7 @@ static int explain(const ViewContext *context, const char *typed, Effect *ret)
 	for (n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
 		path[n - 1] = '\0';
 	if (path[0] != '/')
-		return words_tell(ret, "a path begins with '/'");
+		return words_tell(ret, "a path begins with /; addresses are explained in Routes");
 	row = table ? why_entry(table, path) : WHY_NONE;
 	if (row == WHY_NONE)
 		return words_tell(ret, "the session tells of no entry at or above that path");

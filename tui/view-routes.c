@@ -111,18 +111,23 @@ static size_t count(const ModelSession *session, const char *verdict)
 static int headline(const ViewContext *context, char **ret)
 {
 	const ModelSession *session = model_open_session(context->model);
+	_cleanup_free_ char *who = NULL;
 
 	if (!session || session->routes.state != MODEL_HERE)
 		return 0;
+	if (words_session_brief(context, session, &who) < 0)
+		return -ENOMEM;
 	if (session->details_state == MODEL_HERE && !session->details.jailed)
-		return words_set(ret, "The network is shared: this agent reaches all that this machine "
-				      "reaches, every service on its 127.0.0.1 too.");
-	return words_set(ret, "%zu destinations are refused; %s; %zu ports cross.%s", count(session, "deny"),
-			 count(session, "internet") > 0 ? "the internet and 'allow' are reached"
-							: "only 'allow' is reached",
-			 session->ports.table.n_rows,
-			 streq(session->session.state, "offline") ? " This machine has no uplink now."
-								  : " w: why?");
+		return words_set(ret,
+				 "%s shares the network: it reaches all that this machine reaches, "
+				 "every service on its 127.0.0.1 too.",
+				 who);
+	return words_set(
+		ret, "%s: %zu destinations are refused; %s; %zu ports cross.%s", who, count(session, "deny"),
+		count(session, "internet") > 0 ? "the internet and 'allow' are reached"
+					       : "only 'allow' is reached",
+		session->ports.table.n_rows,
+		streq(session->session.state, "offline") ? " This machine has no uplink now." : " w: why?");
 }
 
 static const char *empty(const ViewContext *context)

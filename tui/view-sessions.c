@@ -16,7 +16,7 @@ static const Column columns[COLUMNS] = {
 	[AGE] = { .title = "AGE", .number = true, .weight = 3 },
 	[STARTED] = { .key = "started_usec", .number = true },
 	[NETWORK] = { .title = "NETWORK", .weight = 2 },
-	[JAILED] = { .key = "jailed" },
+	[JAILED] = { .key = "jailed", .flag = true },
 	[DENIED] = { .title = "DENIED", .key = "denied", .number = true, .weight = 1 },
 	[WORKSPACE] = { .title = "WORKSPACE", .key = "workspace", .path = true, .least = 10 },
 	[ID] = { .title = "ID", .key = "id", .least = 6, .weight = 5 },

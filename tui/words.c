@@ -5,6 +5,7 @@
 
 /* Of a path in a sentence: what is longer is in the details. */
 #define BYTES_WIDTH 160u
+#define BRIEF_ID 6 /* characters of an id, as a narrow list of sessions has */
 
 static int set_list(char **ret, const char *format, va_list arguments)
 {
@@ -60,6 +61,13 @@ int words_session(const ViewContext *context, const ModelSession *session, char 
 	if (!workspace || !agent || !user)
 		return -ENOMEM;
 	return words_set(ret, "the %s session %s of %s in %s", agent, session->session.id, user, workspace);
+}
+
+int words_session_brief(const ViewContext *context, const ModelSession *session, char **ret)
+{
+	_cleanup_free_ char *agent = words_bytes(context, session->session.agent);
+
+	return agent ? words_set(ret, "%s %.*s", agent, BRIEF_ID, session->session.id) : -ENOMEM;
 }
 
 Words *words_begin(Words *words, const ViewContext *context)

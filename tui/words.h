@@ -14,6 +14,8 @@ _printf_(2, 3) int words_tell(Effect *ret, const char *format, ...);
 char *words_bytes(const ViewContext *context, const char *bytes);
 /* "the claude session IDENTITY of alice in /home/alice/project". Return: 0 or -ENOMEM. */
 int words_session(const ViewContext *context, const ModelSession *session, char **ret);
+/* "claude abcdef": where the line has much else to say. */
+int words_session_brief(const ViewContext *context, const ModelSession *session, char **ret);
 
 /*
  * The details of a row: words_begin(), lines, words_end(). Every line is "NAME: text". A text that is "" is

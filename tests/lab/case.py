@@ -110,13 +110,13 @@ class Result:
             raise AssertionError(f"wanted success without a word on stderr: {self!r}")
         return self
 
-    def refused(self, status, *words):
+    def refused(self, status, *words, program="claude-sandbox"):
         """Our own refusal: its status, one line of ours, each word in it."""
         lines = self.err.decode(errors="replace").splitlines()
-        ours = [line for line in lines if line.startswith("claude-sandbox:")]
+        ours = [line for line in lines if line.startswith(f"{program}:")]
         if self.status != status or len(ours) != 1 or len(lines) != 1 or self.out:
             raise AssertionError(f"wanted a refusal with status {status} in one line: {self!r}")
-        holds(in_the_table(ours[0].removeprefix("claude-sandbox: ")), f"docs/messages.md has no row for {ours[0]!r}")
+        holds(in_the_table(ours[0].removeprefix(f"{program}: ")), f"docs/messages.md has no row for {ours[0]!r}")
         if SHOW:
             print("     " + ours[0], flush=True)
         for word in words:

@@ -2,6 +2,8 @@
 """allow-ip from the screen: what is asked, who is asked for a password, and what then holds."""
 
 import json
+import os
+import signal
 
 import authority
 import machine
@@ -55,6 +57,26 @@ def what_is_wrong_is_said_as_it_is_typed(lab):
         window.wait(lambda screen: sentence[:60] not in screen, "what is right is not complained of")
         window.keys("Escape")
         equal(configured(lab), [])
+
+
+@test(deadline=60, needs="bus")
+def enter_waits_for_the_check(lab):
+    lab.configure("")
+    with Window(lab, user=ROOT) as window:
+        window.keys("5").shows("No internal address")
+        service = lab.service_pid()
+        for text, wanted in (("bsypw", "IPv4"), ("10.9.0.1", "1 change is not saved")):
+            window.keys("a").shows("Address or network")
+            os.kill(service, signal.SIGSTOP)
+            try:
+                window.type(text)
+                screen = window.keys("Enter").shows("Address or network", text, "is being asked")
+                holds("not saved" not in screen, screen)
+            finally:
+                os.kill(service, signal.SIGCONT)
+            window.shows(wanted)
+            if text == "bsypw":
+                window.keys("Escape").lacks("bsypw", "not saved")
 
 
 @test(deadline=60, needs="bus")

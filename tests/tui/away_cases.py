@@ -126,4 +126,4 @@ def another_machine_that_does_not_let_in(lab):
         window.shows("password of far:")
         window.line("bad")
         window.shows("Permission denied", "status=125")
-        window.says("claude-sandbox: no system bus answers over ssh at far")
+        window.says("claude-sandbox-tui: no system bus answers over ssh at far")

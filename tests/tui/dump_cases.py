@@ -50,12 +50,15 @@ def programs_get_what_the_command_says(lab):
               [(row["address"], row["port"], row["count"], row["last_usec"]) for row in command])
         command = json.loads(lab.run([SANDBOX, "routes", session.id, "--json"]).ok().out)
         equal([row["destination"] for row in objects(lab, "routes")], [row["destination"] for row in command])
+        command = json.loads(lab.run([SANDBOX, "sessions", "--json"]).ok().out)
+        equal([(row["id"], row["jailed"]) for row in objects(lab, "sessions")], [(row["id"], row["jailed"]) for row in command])
+        equal(command[0]["jailed"], True)
         equal(objects(lab, "policy"), json.loads(lab.run([SANDBOX, "policy", "--json"]).ok().out))
 
 
 @test(needs="bus")
 def which_session_is_meant(lab):
-    dump(lab, "exposure").refused(1, "there is no session")
+    dump(lab, "exposure").refused(1, "there is no session", program="claude-sandbox-tui")
     with Session(lab) as one, Session(lab, workspace=lab.workspace(ALICE, "other")) as two:
         result = dump(lab, "exposure")
         equal((result.status, result.err.count(b"\n")), (1, 1), repr(result))
@@ -103,4 +106,5 @@ def wrong_words_are_usage(lab):
     for words in (["nosuch"], [], ["sessions", "a", "b", "c"]):
         result = dump(lab, *words)
         equal((result.status, result.out), (2, b""), repr(result))
+        holds(result.err.startswith(b"claude-sandbox-tui: "), repr(result))
         equal(result.err.count(b"\n"), 1, repr(result))

@@ -156,7 +156,7 @@ def on_every_kind_of_terminal(lab):
             terminal = lab.terminal([TUI], env=lab.environment(ALICE, TERM=term))
             with terminal:
                 equal(terminal.wait(DEADLINE), 125, repr(term))
-                holds(terminal.output.startswith(b"claude-sandbox:") and terminal.output.count(b"\n") == 1,
+                holds(terminal.output.startswith(b"claude-sandbox-tui:") and terminal.output.count(b"\n") == 1,
                       f"{term}: {terminal.output!r}")
 
 

@@ -81,8 +81,10 @@ static void sentences_are_one_line(void **state)
 	capture_start(&capture);
 	print_complaint(capture.stream, "cause;\nfix");
 	print_complaint(capture.stream, NULL);
+	print_complaint_of(capture.stream, "claude-sandbox-tui", "cause;\nfix");
 	capture_expect(&capture, "claude-sandbox: cause; fix\n"
-				 "claude-sandbox: no memory; close something and try again\n");
+				 "claude-sandbox: no memory; close something and try again\n"
+				 "claude-sandbox-tui: cause; fix\n");
 }
 
 static void widths_are_cells(void **state)

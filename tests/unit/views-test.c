@@ -76,9 +76,8 @@ static void exposure_is_paths_then_variables(void **state)
 			"|/x|rw|descriptor|caller|standard output|\n"
 			"|/x|rw|descriptor|caller|standard error|\n"
 			"|HOME||variable|account||\n");
-	headline_expect(
-		&f,
-		"3 paths can be changed (rw), 1 only read (ro), 0 masked, 1 private; 1 variables. w: why?");
+	headline_expect(&f, "claude aaaaaa: 3 paths can be changed (rw), 1 only read (ro), 0 masked, 1 "
+			    "private; 1 variables. w: why?");
 	details_expect(&f, 2,
 		       "Path: /src/\\x1b[31m\n"
 		       "Mode: rw (can be read and changed, as its permissions allow)\n"
@@ -93,8 +92,9 @@ static void exposure_is_paths_then_variables(void **state)
 	assert_non_null(strstr(effect.text, "Path: /home/ann/.ssh\n"));
 	assert_non_null(strstr(effect.text, "Decided by: /home\n"));
 	fixture_act(&f, COMMAND_WHY, NULL, &effect);
-	fixture_type(&f, &effect, "relative");
+	fixture_type(&f, &effect, "10.9.9.9");
 	assert_int_equal(effect.kind, EFFECT_TELL);
+	assert_string_equal(effect.text, "a path begins with /; addresses are explained in Routes");
 	effect_done(&effect);
 	fixture_end(&f);
 }
@@ -121,7 +121,8 @@ static void two_sessions_are_compared(void **state)
 			"-|/home|private|tmpfs|homes|hides keys|\n"
 			"-|/src/\033[31m|rw|bind|current directory|the workspace|\n"
 			"-|/x|rw|descriptor|caller|standard error|\n");
-	headline_expect(&f, "Only what differs: + here, - there, ~ in both in another way (= ends it). There "
+	headline_expect(&f, "claude bbbbbb, only what differs: + here, - there, ~ in both in another way (= "
+			    "ends it). There "
 			    "is the claude session " A " of ann in /src/\\x1b[31m.");
 	details_of_every_row(&f);
 	details_expect(&f, 2,
@@ -160,6 +161,9 @@ static void routes_and_ports_are_explained(void **state)
 			"10.0.0.7/32|allow|jail0|missing|allow-ip, x:1|\n"
 			"default|internet|jail0|in force|the internet|\n"
 			"127.0.0.1:8080|local|lo|listening|/etc/c.conf:3|\n");
+	headline_expect(&f,
+			"claude aaaaaa: 1 destinations are refused; the internet and 'allow' are reached; "
+			"1 ports cross. w: why?");
 	details_of_every_row(&f);
 	details_expect(&f, 0,
 		       "Destination: 10.0.0.0/8\nVerdict: deny (refused, whatever way is tried)\n"
@@ -196,6 +200,9 @@ static void a_denied_row_is_allowed(void **state)
 	Effect effect = { 0 };
 
 	fixture_begin(&f, &view_denied);
+	fixture_take(&f, A, MODEL_DENIED, DENIED_MAX, (const char *const[]){ NULL });
+	assert_string_equal(view_denied.empty(&f.context),
+			    "Nothing was refused in this session. A: all sessions.");
 	fixture_take(&f, A, MODEL_DENIED, DENIED_MAX,
 		     (const char *const[]){ "1769849999000000", "tcp", "10.0.0.5", "80", "curl\033 (7)",
 					    "private network (RFC 1918)", "12345", "1769763600000000", "", "",
