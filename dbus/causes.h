@@ -131,6 +131,9 @@
 	"/usr/share/polkit-1/actions, or call as root."
 #define CAUSE_POLKIT_NO "polkit does not allow this (%s)"
 #define FIX_POLKIT_NO "an administrator can."
+#define CAUSE_POLKIT_UNCONVINCED \
+	"polkit does not allow this (%s): it asked for a password, and was not given the right one"
+#define FIX_POLKIT_UNCONVINCED "try again, with the password that it asks for."
 
 /* The configuration; %s: its file */
 #define CAUSE_CONFIG_IRREGULAR "%s: is not a regular file"

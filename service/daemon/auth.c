@@ -230,7 +230,9 @@ static int query_step(AuthQuery *query, sd_bus_message *reply, char **ret_reason
 	PolkitAnswer answer = polkit_answer(reply, &error);
 	int r;
 
-	r = decide(action, answer, error, ret_reason);
+	r = query->dialog && answer == POLKIT_NO
+		    ? refuse(ret_reason, -EACCES, BECAUSE(POLKIT_UNCONVINCED), action)
+		    : decide(action, answer, error, ret_reason);
 	/* A dialog that waits longer than we do must not stay on somebody's screen. */
 	if (answer == POLKIT_SILENT)
 		polkit_cancel(query->auth->bus, query->cancellation);

@@ -205,10 +205,11 @@ def leaves_nothing(lab):
     lab.remove_agent(ALICE, "pi")
     lab.run([CLAUDE, "status", "0"], ALICE, cwd=lab.workspace(ALICE))
     place = f"/var/tmp/claude-agent/{ALICE.uid}"
-    before = sorted(os.listdir(place))
+    before, temporary = sorted(os.listdir(place)), sorted(os.listdir("/tmp"))
     shutil.rmtree(f"{ALICE.home}/.claude")
     rows = rows_of(lab, cwd=ALICE.home, status=0)
     equal(rows["agent.claude"][0], "ok")
-    equal((sorted(os.listdir(place)), os.path.exists(f"{ALICE.home}/.claude"), os.listdir("/tmp")), (before, False, []))
+    equal((sorted(os.listdir(place)), os.path.exists(f"{ALICE.home}/.claude"), sorted(os.listdir("/tmp"))),
+          (before, False, temporary))
     rows_of(lab, ALICE, ["claude"], status=0)
     equal(rows_of(lab, ALICE, ["pi"], status=1)["agent.pi"][0], "fail")
