@@ -52,9 +52,17 @@ def as_refused(lab, row, user=ALICE, agent="shell", **options):
     equal(said, f"{row[1]}; {row[2]}", "the refusal and the row")
 
 
+def without_agents(lab):
+    """What other tests installed does not count: the start is a shell's."""
+    for user in (ALICE, ROOT):
+        for name in ("claude", "codex", "pi"):
+            lab.remove_agent(user, name)
+
+
 @test(60, needs="bus")
 def healthy(lab):
     """Nothing is wrong, as a user and as root; every row is there; nothing is left."""
+    without_agents(lab)
     for user in (ALICE, ROOT):
         lab.workspace(user)
         before = sorted(os.listdir("/tmp"))
@@ -135,6 +143,7 @@ def until_answer(monitor):
 @test(60, needs="bus")
 def broken_configuration(lab):
     """Each launch is refused, and Doctor goes on all the same: the same words, and a chain that was tried."""
+    without_agents(lab)
     lab.configure("no-forge\negress-jail = perhaps\n")
     rows = rows_of(lab, status=1)
     equal(rows["config.file"][0], "fail")
