@@ -41,7 +41,8 @@ def loop(address):
     counts[address] = n
     while True:
         try:
-            s = stream(address); s.close(); n["reached"] += 1
+            # connect(2) may say yes for a moment of a socket that an ICMP error has just closed
+            s = stream(address); s.getpeername(); s.close(); n["reached"] += 1
         except OSError:
             n["refused"] += 1
 def do(words):

@@ -21,7 +21,7 @@ LINES = (
     "! claude exit 4; echo $?",
     "claude write bg & wait $!; echo $?",
     "claude die 15 & wait $!; echo $?",
-    "coproc claude exec cat; echo hi >&${COPROC[1]}; read x <&${COPROC[0]}; echo got $x; eval \"exec ${COPROC[1]}>&-\"; wait; jobs >/dev/null",
+    "coproc claude exec cat; echo hi >&${COPROC[1]}; read x <&${COPROC[0]}; echo got $x; eval \"exec ${COPROC[1]}>&-\"; wait 2>/dev/null; jobs >/dev/null",
     "env -i \"$(type -p claude)\" write bare; echo $?",
     "bash -c 'exec claude exit 5'; echo $?",
     "sh -c 'claude exit 6; exit $?'; echo $?",

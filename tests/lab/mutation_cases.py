@@ -159,6 +159,7 @@ def places(lab, user):
     os.chmod(f"/var/tmp/claude-agent/{user.uid}", 0o700)
     for agent in ("claude", "codex", "pi"):
         lab.install_agent(user, agent)
+        lab.undo.append(lambda agent=agent: lab.remove_agent(user, agent))
     for name in ("uv", "uvx"):
         machine.write(f"{user.home}/.local/bin/{name}", "#!/bin/sh\n", 0o755, user)
     return cwd
