@@ -161,6 +161,42 @@ def on_every_kind_of_terminal(lab):
 
 
 @test(deadline=60, needs="bus")
+def in_screen(lab):
+    """GNU screen draws what it understands of it: views, a resized window, detached and attached again, and its shell afterwards."""
+    place = f"{ALICE.home}/.screen"
+    os.makedirs(place, mode=0o700, exist_ok=True)
+    os.chown(place, ALICE.uid, ALICE.gid)
+    machine.write(f"{ALICE.home}/.screenrc", b"startup_message off\naltscreen on\n", 0o600, ALICE)
+    with Session(lab) as session, Window(lab, env={"SCREENDIR": place, "PS1": "'$ '", "SHELL": "/bin/sh"}, shell=True) as window:
+        try:
+            window.line("screen -S lab")
+            window.wait(lambda screen: "screen" not in screen and "$" in screen, "screen's own shell")
+            window.line(TUI)
+            window.shows("WORKSPACE", "running", session.id)
+            window.keys("2").shows("ORIGIN", "the workspace")
+            window.resize(60, 16).shows("2 Exposure")
+            window.keys("1").shows("running")
+            window.resize(100, 30).shows("WORKSPACE", session.id)
+            window.keys("C-a", "d").shows("detached")
+            window.line("clear; screen -r lab")
+            window.shows("WORKSPACE", session.id)
+            window.keys("C-z").shows("Stopped")
+            window.line("clear; fg")
+            window.shows("WORKSPACE", session.id)
+            window.keys("q")
+            window.lacks("WORKSPACE")
+            window.line("echo status=$? term=$TERM")
+            window.shows("status=0 term=screen")
+            window.line("clear; claude-sandbox shell -c 'echo jailed with $TERM; stty size'")
+            window.shows("jailed with screen", "30 100")
+            window.line("clear; exit")
+            window.shows("terminating")
+        finally:
+            os.unlink(f"{ALICE.home}/.screenrc")
+            lab.run(["/usr/bin/screen", "-S", "lab", "-X", "quit"], env=lab.environment(ALICE, SCREENDIR=place))
+
+
+@test(deadline=60, needs="bus")
 def nothing_is_left_of_its_modes(lab):
     """The bytes themselves: every private mode that is set is reset."""
     with Session(lab):
