@@ -61,7 +61,6 @@ static int arrange(const ClientTable *table, Shown *shown)
 static int show(const SandboxCall *call, const SandboxContext *context, const ClientTable *table)
 {
 	_cleanup_(shown_done) Shown shown = { 0 };
-
 	int status;
 
 	if (arrange(table, &shown) < 0)
@@ -70,8 +69,9 @@ static int show(const SandboxCall *call, const SandboxContext *context, const Cl
 				 &(PrintTable){ columns, ELEMENTSOF(columns), table->n_rows, shown.cells },
 				 "nothing was denied");
 	if (status == 0 && !call->json && !call->option && table->n_rows > 0)
-		fprintf(context->out,
-			"\nTo allow an internal address: claude-sandbox allow-ip add ADDRESS\n");
+		fprintf(context->out, "\nTo allow an internal address: claude-sandbox allow-ip add ADDRESS\n"
+				      "In this session alone: claude-sandbox allow-ip add --session ID "
+				      "[--for 1h] ADDRESS\n");
 	return status;
 }
 
@@ -190,7 +190,7 @@ static int follow_signals(sd_bus *bus, Follow *follow)
 	return r < 0 ? verb_complain(follow->context, r, &error) : follow->status;
 }
 
-int verb_denied(const SandboxCall *call, const SandboxContext *context)
+static int follow_denied(const SandboxCall *call, const SandboxContext *context)
 {
 	_cleanup_(follow_done) Follow follow = { .call = call, .context = context };
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -204,13 +204,11 @@ int verb_denied(const SandboxCall *call, const SandboxContext *context)
 		return r;
 	follow.id = id;
 	/* Before the list is asked for, so that nothing falls between the two. */
-	r = call->option ? listen_to(bus, &follow, &error) : 0;
+	r = listen_to(bus, &follow, &error);
 	if (r >= 0)
 		r = client_list_denied(bus, id, &table, &error);
 	if (r < 0)
 		return verb_complain(context, r, &error);
-	if (!call->option)
-		return show(call, context, &table);
 	if (call->json || table.n_rows == 0)
 		r = show_more(&follow, &table);
 	else
@@ -218,4 +216,15 @@ int verb_denied(const SandboxCall *call, const SandboxContext *context)
 	if (r != 0 || print_result(context->out) < 0)
 		return CS_EXIT_REFUSED;
 	return follow_signals(bus, &follow);
+}
+
+int verb_denied(const SandboxCall *call, const SandboxContext *context)
+{
+	_cleanup_(client_table_done) ClientTable table = { 0 };
+	int r;
+
+	if (call->option)
+		return follow_denied(call, context);
+	r = verb_list(context, call->argument, client_list_denied, NULL, &table);
+	return r != 0 ? r : show(call, context, &table);
 }

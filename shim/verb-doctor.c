@@ -12,16 +12,16 @@
 #include "dbus/doctor-rows.h"
 #include "dbus/doctor.h"
 #include "dbus/names.h"
-#include "dbus/text.h"
 #include "dbus/wire.h"
 #include "shim/doctor-path.h"
+#include "shim/rows.h"
 #include "shim/verb.h"
 #include "shim/verbs.h"
 
 /* Of this connection: there is one call. */
 #define CALL "doctor"
 
-enum { ID, STATUS, TITLE, DETAIL, FIX };
+enum { STATUS = 1 };
 
 typedef struct Doctor {
 	const SandboxCall *call;
@@ -30,49 +30,6 @@ typedef struct Doctor {
 	size_t n_shown;
 } Doctor;
 
-#define BELOW 8 /* where what stands below a row begins */
-
-static int print_below(const SandboxContext *context, const char *text)
-{
-	_cleanup_free_ char *shown = NULL;
-
-	if (!*text)
-		return 0;
-	shown = text_sentence(text, context->style.utf8);
-	if (!shown)
-		return -ENOMEM;
-	fprintf(context->out, "%*s%s\n", BELOW, "", shown);
-	return 0;
-}
-
-/* What is well is one line with what was found; else the cause, and what helps, stand below. */
-static int print_row(const SandboxContext *context, char *const *cells)
-{
-	static const PrintColumn columns[] = {
-		{ "                  ", NULL, PRINT_TEXT, false },
-		{ "    ", NULL, PRINT_RESULT, false },
-		{ "", NULL, PRINT_TEXT, true },
-	};
-	bool good = streq(cells[STATUS], "ok"), brief = !*cells[DETAIL];
-	_cleanup_free_ char *text = NULL;
-	int r;
-
-	if (asprintf(&text, "%s%s%s", cells[TITLE], good && !brief ? ": " : "", good ? cells[DETAIL] : "") <
-	    0) {
-		text = NULL;
-		return -ENOMEM;
-	}
-	r = print_rows(context->out,
-		       &(PrintTable){ columns, ELEMENTSOF(columns), 1,
-				      (const char *const[]){ cells[ID], cells[STATUS], text } },
-		       &context->style);
-	if (r == 0 && !good)
-		r = print_below(context, cells[DETAIL]);
-	if (r == 0 && !good)
-		r = print_below(context, cells[FIX]);
-	return r == 0 ? print_result(context->out) : r;
-}
-
 /* What was added since. Return: 0 or -ENOMEM. */
 static int show_new(Doctor *doctor)
 {
@@ -80,7 +37,8 @@ static int show_new(Doctor *doctor)
 
 	for (; !doctor->call->json && doctor->n_shown < doctor->rows.n_rows && r != -ENOMEM;
 	     doctor->n_shown++)
-		r = print_row(doctor->context, doctor->rows.cells + doctor->n_shown * DOCTOR_COLUMNS);
+		r = rows_print(doctor->context, &rows_form_doctor,
+			       doctor->rows.cells + doctor->n_shown * DOCTOR_COLUMNS);
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -217,13 +175,19 @@ static int show_sum(const Doctor *doctor, unsigned failed)
 				  (const char *const *)doctor->rows.cells };
 	const char *const ok = failed == 0 ? "true" : "false";
 	const SandboxContext *context = doctor->context;
+	int r;
 
 	if (doctor->call->json)
 		return print_json_document(context->out, &(PrintTable){ columns, 1, 1, &ok },
 					   &(PrintPart){ "rows", &rows }, 1, &context->style);
-	fprintf(context->out, "\n%u ok, %u to note, %u to look at, %u wrong\n", count(doctor, "ok"),
-		count(doctor, "note"), count(doctor, "warn"), failed);
-	return 0;
+	/* Fifty rows have gone by: what matters stands at the end, where it is read. */
+	r = rows_repeat(context, &rows_form_doctor, &doctor->rows, "fail", "Wrong");
+	if (r == 0)
+		r = rows_repeat(context, &rows_form_doctor, &doctor->rows, "warn", "To look at");
+	if (r == 0)
+		fprintf(context->out, "\n%u ok, %u to note, %u to look at, %u wrong\n", count(doctor, "ok"),
+			count(doctor, "note"), count(doctor, "warn"), failed);
+	return r == -ENOMEM ? r : 0;
 }
 
 static bool is_agent(const char *name)

@@ -93,19 +93,13 @@ int verb_exposure(const SandboxCall *call, const SandboxContext *context)
 int verb_routes(const SandboxCall *call, const SandboxContext *context)
 {
 	static const size_t order[] = { 0, 1, 2, 4, 3 };
-	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_(client_table_done) ClientTable routes = { 0 };
 	_cleanup_free_ const char **cells = NULL;
-	_cleanup_bus_ sd_bus *bus = NULL;
-	_cleanup_free_ char *id = NULL;
 	int r;
 
-	r = verb_find_session(context, call->argument, &bus, &id);
+	r = verb_list(context, call->argument, client_list_routes, NULL, &routes);
 	if (r != 0)
 		return r;
-	r = client_list_routes(bus, id, &routes, &error);
-	if (r < 0)
-		return verb_complain(context, r, &error);
 	cells = arrange(&routes, order);
 	if (!cells)
 		return verb_complain_memory(context);
@@ -117,18 +111,12 @@ int verb_routes(const SandboxCall *call, const SandboxContext *context)
 
 int verb_ports(const SandboxCall *call, const SandboxContext *context)
 {
-	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_(client_table_done) ClientTable ports = { 0 };
-	_cleanup_bus_ sd_bus *bus = NULL;
-	_cleanup_free_ char *id = NULL;
 	int r;
 
-	r = verb_find_session(context, call->argument, &bus, &id);
+	r = verb_list(context, call->argument, client_list_ports, NULL, &ports);
 	if (r != 0)
 		return r;
-	r = client_list_ports(bus, id, &ports, &error);
-	if (r < 0)
-		return verb_complain(context, r, &error);
 	return verb_show_table(call, context,
 			       &(PrintTable){ port_columns, ELEMENTSOF(port_columns), ports.n_rows,
 					      (const char *const *)ports.cells },

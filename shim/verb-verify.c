@@ -29,7 +29,7 @@ static int on_row(void *userdata, const ClientTable *row)
 	Verify *verify = userdata;
 
 	verify->n_shown++;
-	return verify->call->json ? 0 : rows_print(verify->context, row->cells, CELLS);
+	return verify->call->json ? 0 : rows_print(verify->context, &rows_form_verify, row->cells);
 }
 
 /* Whoever read the output has gone, and with the command the checks end. */
@@ -126,7 +126,9 @@ static int show(const Verify *verify, const ClientVerify *asked, const ClientVer
 	} else {
 		/* What did not come by itself is in the answer. */
 		for (size_t i = verify->n_shown; r == 0 && i < rows->n_rows; i++)
-			r = rows_print(context, rows->cells + i * CELLS, CELLS);
+			r = rows_print(context, &rows_form_verify, rows->cells + i * CELLS);
+		if (r == 0)
+			r = rows_repeat(context, &rows_form_verify, rows, "fail", "Failed");
 		print_sum(context, verdict);
 	}
 	if (r == -ENOMEM)

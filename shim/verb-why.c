@@ -23,11 +23,17 @@ static const PrintColumn descriptor_columns[] = {
 };
 
 static const PrintColumn address_columns[] = {
-	{ "ADDRESS", "address", PRINT_TEXT, false },   { "SESSION", "session", PRINT_TEXT, false },
-	{ "VERDICT", "verdict", PRINT_REACH, false },  { "MEANS", "meaning", PRINT_TEXT, false },
-	{ "ROUTE", "route", PRINT_TEXT, false },       { "DEVICE", "device", PRINT_TEXT, false },
-	{ "STATE", "state", PRINT_TEXT, false },       { "REASON", "reason", PRINT_TEXT, false },
+	{ "ADDRESS", "address", PRINT_TEXT, false },
+	{ "SESSION", "session", PRINT_TEXT, false },
+	{ "VERDICT", "verdict", PRINT_REACH, false },
+	{ "MEANS", "meaning", PRINT_TEXT, false },
+	{ "ROUTE", "route", PRINT_TEXT, false },
+	{ "DEVICE", "device", PRINT_TEXT, false },
+	{ "STATE", "state", PRINT_TEXT, false },
+	{ "REASON", "reason", PRINT_TEXT, false },
 	{ "TO ALLOW", "to_allow", PRINT_TEXT, false },
+	{ "ONLY HERE", "to_allow_here", PRINT_TEXT, false },
+	{ "FOR AN HOUR", "to_allow_for_an_hour", PRINT_TEXT, false },
 };
 
 /* The argument as an absolute path. Return: 0; -ENOENT when there is no directory to begin at; -ENOMEM. */
@@ -121,10 +127,8 @@ static int explain_path(const SandboxCall *call, const SandboxContext *context, 
 
 static int why_path(const SandboxCall *call, const SandboxContext *context)
 {
-	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_(client_table_done) ClientTable exposure = { 0 };
 	_cleanup_free_ char *path = NULL, *id = NULL;
-	_cleanup_bus_ sd_bus *bus = NULL;
 	int r;
 
 	if (context->host)
@@ -146,12 +150,9 @@ static int why_path(const SandboxCall *call, const SandboxContext *context)
 			"'%s' is no address and nothing here; names of hosts are not resolved: give the "
 			"address, or ./%s for a path",
 			call->argument, call->argument);
-	r = verb_find_session(context, call->value, &bus, &id);
+	r = verb_list(context, call->value, client_list_exposure, &id, &exposure);
 	if (r != 0)
 		return r;
-	r = client_list_exposure(bus, id, &exposure, &error);
-	if (r < 0)
-		return verb_complain(context, r, &error);
 	return explain_path(call, context, id, path, &exposure);
 }
 
@@ -187,18 +188,43 @@ static int say_others(const ClientTable *routes, WhyNetwork network, const char 
 	return 0;
 }
 
-static int make_to_allow(WhyNetwork network, char **ret)
+/* The commands that open a network: for everybody, in one session, there for an hour. */
+typedef struct ToAllow {
+	char *always, *here, *hour;
+} ToAllow;
+
+static void to_allow_done(ToAllow *commands)
+{
+	free(commands->always);
+	free(commands->here);
+	free(commands->hour);
+}
+
+static int make_command(const SandboxContext *context, const char *options, const char *id,
+			WhyNetwork network, char **ret)
 {
 	const struct in_addr address = { .s_addr = htonl(network.address) };
-	char text[INET_ADDRSTRLEN];
-	int r;
+	char text[INET_ADDRSTRLEN], length[sizeof("/32")] = "";
 
 	(void)inet_ntop(AF_INET, &address, text, sizeof(text));
-	r = network.length == 32 ? asprintf(ret, "claude-sandbox allow-ip add %s", text)
-				 : asprintf(ret, "claude-sandbox allow-ip add %s/%u", text, network.length);
-	if (r < 0)
+	if (network.length < 32)
+		(void)snprintf(length, sizeof(length), "/%u", network.length % 32);
+	if (asprintf(ret, "claude-sandbox %s%s%sallow-ip add %s%s%s%s%s", context->host ? "-H " : "",
+		     context->host ?: "", context->host ? " " : "", id ? "--session " : "", id ?: "", options,
+		     text, length) < 0) {
 		*ret = NULL;
-	return r < 0 ? -ENOMEM : 0;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int make_to_allow(const SandboxContext *context, const char *id, WhyNetwork network, ToAllow *ret)
+{
+	int r = make_command(context, "", NULL, network, &ret->always);
+
+	if (r == 0)
+		r = make_command(context, " ", id, network, &ret->here);
+	return r == 0 ? make_command(context, " --for 1h ", id, network, &ret->hour) : r;
 }
 
 static int explain_network(const SandboxCall *call, const SandboxContext *context, sd_bus *bus,
@@ -206,7 +232,8 @@ static int explain_network(const SandboxCall *call, const SandboxContext *contex
 {
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_(client_table_done) ClientTable routes = { 0 };
-	_cleanup_free_ char *others = NULL, *to_allow = NULL;
+	_cleanup_(to_allow_done) ToAllow to_allow = { 0 };
+	_cleanup_free_ char *others = NULL;
 	char *const *cells;
 	ssize_t row;
 	int r;
@@ -223,7 +250,7 @@ static int explain_network(const SandboxCall *call, const SandboxContext *contex
 	cells = routes.cells + (size_t)row * routes.n_columns;
 	r = say_others(&routes, network, cells[ROUTE_VERDICT], &others);
 	if (r == 0 && streq(cells[ROUTE_VERDICT], "deny") && why_may_be_allowed(network))
-		r = make_to_allow(network, &to_allow);
+		r = make_to_allow(context, id, network, &to_allow);
 	if (r < 0)
 		return verb_complain_memory(context);
 	answer[2] = cells[ROUTE_VERDICT];
@@ -232,7 +259,9 @@ static int explain_network(const SandboxCall *call, const SandboxContext *contex
 	answer[5] = *cells[ROUTE_DEVICE] ? cells[ROUTE_DEVICE] : NULL;
 	answer[6] = cells[ROUTE_STATE];
 	answer[7] = cells[ROUTE_REASON];
-	answer[8] = to_allow;
+	answer[8] = to_allow.always;
+	answer[9] = to_allow.here;
+	answer[10] = to_allow.hour;
 	return print_address(call, context, answer);
 }
 

@@ -199,3 +199,22 @@ int verb_find_session(const SandboxContext *context, const char *id, sd_bus **re
 	*ret_bus = TAKE_PTR(bus);
 	return 0;
 }
+
+int verb_list(const SandboxContext *context, const char *id, VerbList list, char **ret_id,
+	      ClientTable *ret_table)
+{
+	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
+	_cleanup_bus_ sd_bus *bus = NULL;
+	_cleanup_free_ char *found = NULL;
+	int r;
+
+	r = verb_find_session(context, id, &bus, &found);
+	if (r != 0)
+		return r;
+	r = list(bus, found, ret_table, &error);
+	if (r < 0)
+		return verb_complain(context, r, &error);
+	if (ret_id)
+		*ret_id = TAKE_PTR(found);
+	return 0;
+}

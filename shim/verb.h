@@ -54,6 +54,16 @@ int verb_list_all(const SandboxContext *context, sd_bus *bus, ClientSessions *re
  */
 int verb_find_session(const SandboxContext *context, const char *id, sd_bus **ret_bus, char **ret_id);
 
+/* A table of a session, such as client_list_routes(). */
+typedef int (*VerbList)(sd_bus *bus, const char *id, ClientTable *ret, sd_bus_error *reterr);
+
+/*
+ * Find the session as verb_find_session() does, and ask for one table of it. Return: 0 with *ret_id (which
+ * may be NULL) and *ret_table; else an exit status, and the sentence is said.
+ */
+int verb_list(const SandboxContext *context, const char *id, VerbList list, char **ret_id,
+	      ClientTable *ret_table);
+
 /*
  * For verbs that follow: wait until the bus has something to be processed. Return: 0; 1 when whoever read the
  * output has gone, and nothing is left to be done; a negative errno.

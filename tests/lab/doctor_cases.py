@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -88,7 +89,27 @@ def lines_for_people(lab):
     holds(lines[at].split()[1] == "note" and ALICE.home in lines[at + 1] and "project directory" in lines[at + 2],
           "the home is no place to work in: " + repr(lines[at:at + 3]))
     holds(lines[-1].endswith(" 0 wrong"), lines[-1])
+    holds("Wrong:" not in lines, "nothing is wrong: " + repr(lines[-5:]))
     equal(lab.run([SANDBOX, "doctor", "emacs"], ALICE).status, 2)
+
+
+@test(60, needs="bus")
+def what_matters_stands_at_the_end(lab):
+    """Below the rows, whatever their number, those that fail and those that warn once more, rows of one cause together."""
+    os.rename("/dev/net/tun", "/dev/net/away")
+    lab.undo.append(lambda: os.rename("/dev/net/away", "/dev/net/tun"))
+    result = lab.run([SANDBOX, "doctor"], ROOT, cwd=lab.workspace(ROOT))
+    equal(result.status, 1)
+    rows, wrong, look = [part.splitlines() for part in re.split(r"\n\n(?=Wrong:|To look at:)", result.out.decode())]
+    look, total = look[:-2], look[-1]
+    equal([line.split()[:2] for line in wrong[1:] if not line.startswith(" ")],
+          [["device.tun", "fail"], ["chain.tap", "fail"]])
+    equal([line[:8] + line.strip()[:12] for line in wrong[3:]], ["        /dev/net/tun", "        load the ker"])
+    holds("user.root" in [line.split()[0] for line in look[1:]], repr(look))
+    equal({line.split()[1] for line in look[1:] if not line.startswith(" ")}, {"warn"})
+    holds(set(wrong[1:] + look[1:]) <= set(rows), "said as above")
+    count = len([line for line in look[1:] if not line.startswith(" ")])
+    holds(total.endswith(f" {count} to look at, 2 wrong"), total)
 
 
 @test(60, needs="bus")

@@ -77,6 +77,7 @@ def asked_in_words(lab, user, fault, rows):
             continue
         line = f"{row.id} {row.status} {row.title}" + (": " if row.status == "ok" else " ") + f"{row.detail} {row.fix}"
         holds(lasting(" ".join(line.split())) in text, f"{row} is not in {result.out.decode()}")
+        holds(row.status != "fail" or f"{row.id} fail" in text.partition(" Wrong: ")[2], f"{row} is not said at the end")
     sums = [int(number) for number in re.search(r"(\d+) ok, (\d+) to note, (\d+) to look at, (\d+) wrong$", text).groups()]
     equal((sums[2:], result.status, result.err), (counts[2:], int(counts[3] > 0), b""), repr(result))
     equal(sum(sums), sum(counts), repr(result))
@@ -110,7 +111,7 @@ def matches(found, words):
 
 def lasting(text):
     """Without what differs from one look to the next: numbers of entries and processes, names made up for the time."""
-    return re.sub(r"/tmp/claude-sandbox-doctor\.\w+|\d+ entries|process \d+|after \d+ ms|\(Rejected .*\)(?=; | install)", "…", text)
+    return re.sub(r"/tmp/claude-sandbox-doctor\.\w+|\d+ entries|process \d+|after \d+ ms|\(Rejected .*?\)(?=; | install)", "…", text)
 
 
 def right(fault, rows, base, user):

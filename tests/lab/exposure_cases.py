@@ -370,7 +370,12 @@ def why_says_what_decides(lab):
             found = why(address)
             equal((found["verdict"], found["route"]), wanted, address)
         equal(why("10.0.0.0/8")["route"], "10.0.0.0/8", "a destination as 'routes' lists it is the network")
-        equal(why("10.2.3.4")["to_allow"], "claude-sandbox allow-ip add 10.2.3.4")
+        found = why("10.2.3.4")
+        equal(found["to_allow"], "claude-sandbox allow-ip add 10.2.3.4")
+        equal(found["to_allow_here"], f"claude-sandbox allow-ip add --session {held.id} 10.2.3.4")
+        for key in ("to_allow_for_an_hour", "to_allow_here"):
+            lab.run([SANDBOX, *found[key].split()[1:]], ROOT).ok()
+            equal(why("10.2.3.4")["verdict"], "allow", found[key])
         holds(why("/srv/not-there")["meaning"].startswith("nothing is there"), "what is not there is not called readable")
         lab.run([SANDBOX, "why", "gitlab.com"], ALICE).refused(2, "not resolved")
         with Agent(lab, "shell", ALICE, cwd=lab.workspace(ALICE, "second")) as other:

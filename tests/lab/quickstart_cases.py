@@ -112,6 +112,22 @@ def from_nothing_and_back(lab):
 
 
 @test(60)
+def only_what_failed_is_shown(lab):
+    """Of a check that fails, what stands at its end, once; of one that cannot run, all that it said."""
+    function = subprocess.run(["sed", "-n", "/^check() {/,/^}/p", QUICKSTART], check=True, stdout=subprocess.PIPE).stdout.decode()
+    said = ("one  ok    well\ntwo  fail  odd\n        cause\n        fix\n\nWrong:\ntwo  fail  odd\n        cause\n        fix\n"
+            "\nTo look at:\nsix  warn  so\n        cause\n\n1 ok, 0 to note, 1 to look at, 1 wrong\n")
+    for status, shown in ((0, "say claude-sandbox doctor: 1 ok, 0 to note, 1 to look at, 1 wrong\n"),
+                          (1, "two  fail  odd\n        cause\n        fix\n1 ok, 0 to note, 1 to look at, 1 wrong\n"
+                              "fail installed, but so\n"), (125, said + "fail installed, but so\n")):
+        result = lab.run(["/bin/bash", "-c", 'set -eu; say() { echo "say $*"; }; fail() { echo "fail $*"; exit 1; }\n'
+                          f'as_person() {{ printf %s "$said"; return {status}; }}\n{function}\n'
+                          'work=$(mktemp -d); trap \'rm -r "$work"\' EXIT; check doctor so'], ROOT,
+                         env={"PATH": "/usr/bin:/bin", "said": said})
+        equal((result.status, (result.err + result.out).decode()), (1 if status else 0, shown))
+
+
+@test(60)
 def wrong_use(lab):
     result = lab.run([QUICKSTART], ALICE, cwd=machine.SOURCE)
     holds(result.status == 1 and b"sudo" in result.err, repr(result))

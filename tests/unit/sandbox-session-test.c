@@ -256,14 +256,16 @@ static void why_explains(void **state)
 		      "REASON   so that\n",
 		      "");
 	expect_answer(answer, "claude-sandbox why 10.1.2.3 --session aaa", 0,
-		      "ADDRESS   10.1.2.3\n"
-		      "SESSION   " ONE "\n"
-		      "VERDICT   deny\n"
-		      "MEANS     refused, whatever way is tried\n"
-		      "ROUTE     10.0.0.0/8\n"
-		      "STATE     in force\n"
-		      "REASON    private\n"
-		      "TO ALLOW  claude-sandbox allow-ip add 10.1.2.3\n",
+		      "ADDRESS      10.1.2.3\n"
+		      "SESSION      " ONE "\n"
+		      "VERDICT      deny\n"
+		      "MEANS        refused, whatever way is tried\n"
+		      "ROUTE        10.0.0.0/8\n"
+		      "STATE        in force\n"
+		      "REASON       private\n"
+		      "TO ALLOW     claude-sandbox allow-ip add 10.1.2.3\n"
+		      "ONLY HERE    claude-sandbox allow-ip add --session " ONE " 10.1.2.3\n"
+		      "FOR AN HOUR  claude-sandbox allow-ip add --session " ONE " --for 1h 10.1.2.3\n",
 		      "");
 	expect_answer(answer, "claude-sandbox why 10.0.0.0/8 --session aaa", 0,
 		      "ADDRESS  10.0.0.0/8\n"
@@ -275,14 +277,16 @@ static void why_explains(void **state)
 		      "REASON   private\n",
 		      "");
 	expect_answer(answer, "claude-sandbox why 10.2.3.4/16 --session aaa", 0,
-		      "ADDRESS   10.2.3.4/16\n"
-		      "SESSION   " ONE "\n"
-		      "VERDICT   deny\n"
-		      "MEANS     refused, whatever way is tried\n"
-		      "ROUTE     10.0.0.0/8\n"
-		      "STATE     in force\n"
-		      "REASON    private\n"
-		      "TO ALLOW  claude-sandbox allow-ip add 10.2.0.0/16\n",
+		      "ADDRESS      10.2.3.4/16\n"
+		      "SESSION      " ONE "\n"
+		      "VERDICT      deny\n"
+		      "MEANS        refused, whatever way is tried\n"
+		      "ROUTE        10.0.0.0/8\n"
+		      "STATE        in force\n"
+		      "REASON       private\n"
+		      "TO ALLOW     claude-sandbox allow-ip add 10.2.0.0/16\n"
+		      "ONLY HERE    claude-sandbox allow-ip add --session " ONE " 10.2.0.0/16\n"
+		      "FOR AN HOUR  claude-sandbox allow-ip add --session " ONE " --for 1h 10.2.0.0/16\n",
 		      "");
 	expect_answer(answer, "claude-sandbox why ::1 --session=aaa", 0,
 		      "ADDRESS  ::1\n"
@@ -297,7 +301,7 @@ static void why_explains(void **state)
 		"{\n  \"address\": \"10.1.2.3\",\n  \"session\": \"" ONE "\",\n  \"verdict\": \"shared\",\n"
 		"  \"meaning\": \"reached as the host reaches it: this session shares the host's network\",\n"
 		"  \"route\": null,\n  \"device\": null,\n  \"state\": null,\n  \"reason\": null,\n  "
-		"\"to_allow\": null\n}\n",
+		"\"to_allow\": null,\n  \"to_allow_here\": null,\n  \"to_allow_for_an_hour\": null\n}\n",
 		"");
 	expect(NULL, "claude-sandbox why github.com", CS_EXIT_USAGE, "",
 	       "claude-sandbox: 'github.com' is no address and nothing here; names of hosts are not "

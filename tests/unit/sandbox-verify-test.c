@@ -102,6 +102,7 @@ static void what_failed_is_explained(void **state)
 	prepare(2, false, "02", NULL);
 	expect_answer(answer, "claude-sandbox verify shell", 1,
 		      "01   pass  a check\n02   fail  a check\n            it is \\x1b open; mend it\n"
+		      "\nFailed:\n02   fail  a check\n            it is \\x1b open; mend it\n"
 		      "\n1 of 22 passed\n",
 		      "");
 	prepare(2, false, NULL, "02");
@@ -119,7 +120,9 @@ static void probes_have_a_sum_of_their_own(void **state)
 	assert_true(asprintf(&wanted,
 			     "%sp01  pass  a way\\x1b[1m\np02  fail  a way\\x1b[1m\n"
 			     "            it is \\x1b open; mend it\np03  note  a way\\x1b[1m\n"
-			     "            as it should be\n\n22 of 22 passed, 1 of 3 probes blocked, 1 "
+			     "            as it should be\n\nFailed:\np02  fail  a way\\x1b[1m\n"
+			     "            it is \\x1b open; mend it\n"
+			     "\n22 of 22 passed, 1 of 3 probes blocked, 1 "
 			     "inconclusive\n",
 			     checks) > 0);
 	expect_answer(answer, "claude-sandbox verify --probes shell", 1, wanted, "");
