@@ -114,16 +114,29 @@ static int read_cwd(sd_bus_message *m, char **ret, sd_bus_error *reterr)
 	return 0;
 }
 
+/*
+ * A socket stays in the network that it was made in. One of the internet can be disconnected and connected
+ * anew (connect(2), AF_UNSPEC): with it an agent would reach whatever the machine reaches, its loopback
+ * included. A Unix stream that is connected stays so; one that is not could be connected to abstract names,
+ * or take what others connect to.
+ */
 static int socket_check(int fd, char **ret_problem)
 {
+	struct sockaddr_storage peer;
 	int domain = -1, type = -1;
 	socklen_t size = sizeof(int);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0 ||
 	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0)
 		return refuse(ret_problem, -EINVAL, "a socket that cannot be examined");
-	if (type != SOCK_STREAM || (domain != AF_UNIX && domain != AF_INET && domain != AF_INET6))
+	if (domain == AF_INET || domain == AF_INET6)
+		return refuse(ret_problem, -EINVAL,
+			      "a socket of the network, which would take the agent out of the jail's own");
+	if (type != SOCK_STREAM || domain != AF_UNIX)
 		return refuse(ret_problem, -EINVAL, "a socket that is no stream");
+	size = sizeof(peer);
+	if (getpeername(fd, (struct sockaddr *)&peer, &size) < 0)
+		return refuse(ret_problem, -EINVAL, "a socket that is not connected");
 	return 0;
 }
 
@@ -195,7 +208,8 @@ static int take_descriptor(LaunchRequest *request, uint32_t key, int fd, sd_bus_
 	if (descriptor_check(fd, &terminal, &problem) < 0) {
 		sd_bus_error_setf(
 			reterr, CS_ERROR_BAD_REQUEST,
-			"Descriptor %u is %s; pass a file, a pipe, a stream socket or a pseudo-terminal.",
+			"Descriptor %u is %s; pass a file, a pipe, a connected Unix stream socket or a "
+			"pseudo-terminal.",
 			key, problem ? problem : "of a kind that cannot be passed");
 		return -EINVAL;
 	}

@@ -43,8 +43,8 @@ int launch_request_read(sd_bus_message *m, LaunchRequest *ret, sd_bus_error *ret
 
 /*
  * May this descriptor become 0, 1 or 2 of an agent? Terminals that are the slave of a pseudo-terminal,
- * regular files, pipes, FIFOs, stream sockets (AF_UNIX, AF_INET, AF_INET6) and /dev/null, zero, full, random,
- * urandom may. Never asks the file system behind it. *ret_terminal is the terminal's number, 0 for others.
+ * regular files, pipes, FIFOs, connected stream sockets of AF_UNIX and /dev/null, zero, full, random, urandom
+ * may. Never asks the file system behind it. *ret_terminal is the terminal's number, 0 for others.
  * Return: 0, or -EINVAL with *ret_problem, what it is instead.
  */
 int descriptor_check(int fd, dev_t *ret_terminal, char **ret_problem);

@@ -103,6 +103,35 @@ while select.select([s], [], [], 0)[0]:
 """
 
 
+# Inside: away from the peer, and to another one.
+RECONNECT = """
+import ctypes, os, socket, sys
+s = socket.socket(fileno=os.dup(0))
+ctypes.CDLL(None).connect(s.fileno(), bytes(16), 16)
+s.connect(("127.0.0.1", int(sys.argv[1])))
+print("connected")
+"""
+
+
+@test(needs="bus")
+def no_socket_of_the_network_is_handed_in(lab):
+    """A socket stays in the network where it was made, and can be disconnected and connected to whatever is there."""
+    def hand_in(stdin, *words):
+        process = lab.start([SANDBOX, "shell", "-c", *words], ALICE, stdin=stdin, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+        out, err = process.communicate(timeout=20)
+        return process.returncode, out, err
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as hidden:
+        with socket.create_connection(server.getsockname()) as handed:
+            status, out, err = hand_in(handed, "exec /usr/bin/python3 -c \"$0\" \"$1\"", RECONNECT,
+                                       str(hidden.getsockname()[1]))
+    equal((status, out), (125, b""), repr(err))
+    holds(b"Descriptor 0 is a socket of the network" in err, repr(err))
+    with socket.socket(socket.AF_UNIX) as alone:
+        status, out, err = hand_in(alone, "true")
+    holds(status == 125 and b"not connected" in err, repr(err))
+
+
 @test(needs="bus")
 def nobody_talks_to_an_agent_by_its_ports(lab):
     """A port that an agent sends from is opened on the host; denied senders stay denied that way round too."""

@@ -83,14 +83,16 @@ static void kinds_of_descriptors(void **state)
 	accepted(fds[0], false);
 	accepted(fds[1], false);
 	accepted(one_of_pair(AF_UNIX, SOCK_STREAM), false);
-	accepted(socket(AF_INET, SOCK_STREAM, 0), false);
 	assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
 	accepted(slave, true);
 
 	refused(master, "not the slave");
 	refused(one_of_pair(AF_UNIX, SOCK_DGRAM), "no stream");
 	refused(one_of_pair(AF_UNIX, SOCK_SEQPACKET), "no stream");
-	refused(socket(AF_INET, SOCK_DGRAM, 0), "no stream");
+	refused(socket(AF_INET, SOCK_STREAM, 0), "of the network");
+	refused(socket(AF_INET6, SOCK_STREAM, 0), "of the network");
+	refused(socket(AF_INET, SOCK_DGRAM, 0), "of the network");
+	refused(socket(AF_UNIX, SOCK_STREAM, 0), "not connected");
 	refused(socket(AF_NETLINK, SOCK_RAW, 0), "no stream");
 	refused(open("/", O_RDONLY), "a directory");
 	refused(open("/etc/passwd", O_PATH), "O_PATH");
