@@ -60,7 +60,8 @@ void terminal_done(Terminal *terminal)
 	*terminal = TERMINAL_INIT;
 }
 
-int terminal_make_pty(Terminal *terminal, int *ret_master_fd, int *ret_slave_fd)
+/* Return: 0 or a negative errno. */
+static int open_pty(int *ret_master_fd, int *ret_slave_fd)
 {
 	_cleanup_close_ int master_fd = FD_NONE, slave_fd = FD_NONE;
 
@@ -71,7 +72,52 @@ int terminal_make_pty(Terminal *terminal, int *ret_master_fd, int *ret_slave_fd)
 	slave_fd = ioctl(master_fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (slave_fd < 0)
 		return -errno;
+	*ret_master_fd = TAKE_FD(master_fd);
+	*ret_slave_fd = TAKE_FD(slave_fd);
+	return 0;
+}
 
+/*
+ * The number of a terminal as the kernel has it (TIOCGDEV; of /dev/tty, what it stands for). Return: 0 for
+ * none, or what cannot be told.
+ */
+static unsigned device_number(int fd)
+{
+	unsigned number = 0;
+
+	return fd >= 0 && ioctl(fd, TIOCGDEV, &number) == 0 ? number : 0;
+}
+
+/*
+ * Each mount of a devpts(5) numbers its terminals from 0, so one that came from elsewhere (nsenter(1), a
+ * container's console) may have the number of the new one. The service knows the caller's terminal by the
+ * number alone and must refuse what looks like it: then the next one is taken, while the first is still open.
+ */
+static int open_distinct_pty(int *ret_master_fd, int *ret_slave_fd)
+{
+	_cleanup_close_ int own_fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	_cleanup_close_ int master_fd = FD_NONE, slave_fd = FD_NONE;
+	unsigned own = device_number(own_fd);
+	int r;
+
+	r = open_pty(&master_fd, &slave_fd);
+	if (r < 0)
+		return r;
+	if (own != 0 && device_number(slave_fd) == own)
+		return open_pty(ret_master_fd, ret_slave_fd);
+	*ret_master_fd = TAKE_FD(master_fd);
+	*ret_slave_fd = TAKE_FD(slave_fd);
+	return 0;
+}
+
+int terminal_make_pty(Terminal *terminal, int *ret_master_fd, int *ret_slave_fd)
+{
+	_cleanup_close_ int master_fd = FD_NONE, slave_fd = FD_NONE;
+	int r;
+
+	r = open_distinct_pty(&master_fd, &slave_fd);
+	if (r < 0)
+		return r;
 	if (tcsetattr(master_fd, TCSANOW, &terminal->saved) < 0)
 		return -errno;
 	terminal->given = terminal->saved;

@@ -32,8 +32,9 @@ int terminal_open(const Streams *streams, Terminal *ret);
 void terminal_done(Terminal *terminal);
 
 /*
- * Make the PTY: the terminal's modes and size. Return: 0; -ENOSPC when the system has no more of them, ...
- * The slave is for the agent alone: it must be closed here before the end of the output can be seen.
+ * Make the PTY: the terminal's modes and size; its number is not that of our controlling terminal. Return: 0;
+ * -ENOSPC when the system has no more of them, ... The slave is for the agent alone: it must be closed here
+ * before the end of the output can be seen.
  */
 int terminal_make_pty(Terminal *terminal, int *ret_master_fd, int *ret_slave_fd);
 

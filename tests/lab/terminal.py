@@ -13,14 +13,15 @@ import system
 
 
 class Terminal:
-    def __init__(self, command, user, environment, directory, size=(24, 80), redirect=None):
-        """redirect: {0: fd, ...}: descriptors of the program that are not this terminal."""
+    def __init__(self, command, user, environment, directory, size=(24, 80), redirect=None, pair=None):
+        """redirect: {0: fd, ...}: descriptors of the program that are not this terminal; pair: master and slave,
+        of a pseudo-terminal that may have no name here."""
         self.output = b""
         self.status = None
-        self.master, slave = os.openpty()
+        self.master, slave = pair or os.openpty()
         os.set_inheritable(slave, False)
         os.fchown(slave, user.uid, user.gid)
-        self.path = os.ttyname(slave)
+        self.path = None if pair else os.ttyname(slave)
         self.slave = slave
         self.resize(*size)
         self.modes = termios.tcgetattr(slave)

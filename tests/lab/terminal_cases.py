@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """A real shell's job control around the whole chain: pipelines, wrappers, the background, sizes, other readers."""
 
+import fcntl
 import os
+import struct
+import tempfile
 import termios
 
-from case import holds, test, wait_for
+import system
+from case import equal, holds, test, wait_for
 from machine import ALICE, ROOT
 
 BOTH = (ALICE, ROOT)
@@ -197,3 +201,44 @@ def piped_input_leaves_the_keys_to_the_agent(lab):
             terminal.expect("prompt> ")
             terminal.type("stty -a | tr ' ' '\\n' | grep icanon | sed s/^/mode:/\n")
             terminal.expect("mode:icanon\r\n")
+
+
+TIOCSPTLCK, TIOCGPTPEER = 0x40045431, 0x5441
+
+
+def open_pair(ptmx):
+    """Master and slave of one devpts or another."""
+    master = os.open(ptmx, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    fcntl.ioctl(master, TIOCSPTLCK, struct.pack("i", 0))
+    return master, fcntl.ioctl(master, TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+
+
+def number_of(pair):
+    return os.fstat(pair[1]).st_rdev
+
+
+def close_pair(pair):
+    for fd in pair:
+        os.close(fd)
+
+
+@test(needs="bus")
+def terminal_of_another_devpts(lab):
+    """Its number is that of the PTY which launch would make first; that says nothing of what it is."""
+    place = tempfile.mkdtemp(dir="/run")
+    lab.undo.append(lambda: os.rmdir(place))
+    system.mount("devpts", place, "devpts", 0, "newinstance,ptmxmode=0666,mode=0620")
+    lab.undo.append(lambda: system.unmount(place))
+    for user in BOTH:
+        fresh = open_pair("/dev/ptmx")
+        wanted = number_of(fresh)
+        close_pair(fresh)
+        others = [open_pair(f"{place}/ptmx")]
+        while number_of(others[-1]) != wanted:
+            others.append(open_pair(f"{place}/ptmx"))
+        with lab.terminal(["/usr/local/bin/claude-sandbox", "shell", "-c", "tty; echo here"], user,
+                          pair=others.pop()) as terminal:
+            terminal.expect("/dev/console\r\nhere\r\n")
+            equal(terminal.wait(), 0)
+        for pair in others:
+            close_pair(pair)
