@@ -22,7 +22,7 @@ static json_object *cell_to_json(const PrintColumn *column, const char *cell)
 		return json_object_new_boolean(streq(cell, "true"));
 	if (column->kind == PRINT_NUMBER)
 		return json_object_new_uint64(strtoull(cell, NULL, 10));
-	text = text_repair(cell);
+	text = column->kind == PRINT_ESCAPED ? text_repair_escaped(cell) : text_repair(cell);
 	return text ? json_object_new_string(text) : NULL;
 }
 

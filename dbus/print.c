@@ -94,6 +94,12 @@ static const char *cell_colour(PrintKind kind, const char *text, const PrintStyl
 	return kind == PRINT_REACH ? reach_colour(text) : NULL;
 }
 
+static char *cell_text(const PrintColumn *column, const char *cell, const PrintStyle *style)
+{
+	return column->kind == PRINT_ESCAPED ? text_sentence(cell ?: "", style->utf8)
+					     : text_escape(cell ?: "", style->utf8);
+}
+
 /* The escaped cells of a table and the width of each column, headings included. */
 typedef struct Layout {
 	char **texts;
@@ -120,7 +126,7 @@ static int layout_make(const PrintTable *table, const PrintStyle *style, Layout 
 			continue;
 		layout->widths[c] = text_width(table->columns[c].title);
 		for (size_t i = c; i < layout->n_texts; i += table->n_columns) {
-			layout->texts[i] = text_escape(table->cells[i] ? table->cells[i] : "", style->utf8);
+			layout->texts[i] = cell_text(&table->columns[c], table->cells[i], style);
 			if (!layout->texts[i])
 				return -ENOMEM;
 			layout->widths[c] = MAX_OF(layout->widths[c], text_width(layout->texts[i]));
@@ -253,7 +259,7 @@ int print_fields(FILE *stream, const PrintTable *table, const PrintStyle *style)
 
 		if (!column->title || !table->cells[c])
 			continue;
-		text = text_escape(table->cells[c], style->utf8);
+		text = cell_text(column, table->cells[c], style);
 		if (!text)
 			return -ENOMEM;
 		colour = cell_colour(column->kind, text, style);

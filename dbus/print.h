@@ -17,12 +17,13 @@ typedef struct PrintStyle {
 } PrintStyle;
 
 typedef enum PrintKind {
-	PRINT_TEXT,
-	PRINT_STATE,  /* a session's State, coloured by meaning */
-	PRINT_REACH,  /* a mode or a verdict, likewise */
-	PRINT_RESULT, /* of a check, likewise */
-	PRINT_FLAG,   /* "true" or "false": a boolean in JSON */
-	PRINT_NUMBER, /* decimal digits: a number in JSON, to the right in lines */
+	PRINT_TEXT,    /* bytes */
+	PRINT_ESCAPED, /* what the service has escaped (wire_escape()): a backslash stays */
+	PRINT_STATE,   /* a session's State, coloured by meaning */
+	PRINT_REACH,   /* a mode or a verdict, likewise */
+	PRINT_RESULT,  /* of a check, likewise */
+	PRINT_FLAG,    /* "true" or "false": a boolean in JSON */
+	PRINT_NUMBER,  /* decimal digits: a number in JSON, to the right in lines */
 	PRINT_KIND_MAX,
 } PrintKind;
 

@@ -184,7 +184,8 @@ unsigned text_cells(uint32_t character)
 typedef struct Escape {
 	bool ascii;       /* only ASCII is left as it is */
 	bool unseen_stay; /* only what is not UTF-8 is written as bytes */
-	bool sentence;    /* white space becomes spaces, a backslash stays */
+	bool spaces;      /* white space becomes spaces */
+	bool escaped;     /* a backslash stays */
 } Escape;
 
 static char *escape(const char *bytes, Escape how)
@@ -203,7 +204,7 @@ static char *escape(const char *bytes, Escape how)
 		size_t length = text_decode(bytes, size, &character);
 		size_t taken = length > 0 ? length : 1;
 
-		if (how.sentence && length == 1 && strchr("\t\n\r", (int)character)) {
+		if (how.spaces && length == 1 && strchr("\t\n\r", (int)character)) {
 			text[n++] = ' ';
 		} else if (length == 0 || (length > 1 && how.ascii) ||
 			   !(how.unseen_stay || text_shows(character))) {
@@ -214,7 +215,7 @@ static char *escape(const char *bytes, Escape how)
 				text[n++] = digits[(uint8_t)bytes[i] & 0x0f];
 			}
 		} else {
-			if (character == '\\' && !how.sentence)
+			if (character == '\\' && !how.escaped)
 				text[n++] = '\\';
 			memcpy(text + n, bytes, taken);
 			n += taken;
@@ -236,9 +237,14 @@ char *text_repair(const char *bytes)
 	return escape(bytes, (Escape){ .unseen_stay = true });
 }
 
+char *text_repair_escaped(const char *bytes)
+{
+	return escape(bytes, (Escape){ .unseen_stay = true, .escaped = true });
+}
+
 char *text_sentence(const char *bytes, bool utf8)
 {
-	return escape(bytes, (Escape){ .ascii = !utf8, .sentence = true });
+	return escape(bytes, (Escape){ .ascii = !utf8, .spaces = true, .escaped = true });
 }
 
 size_t text_fit(const char *escaped, size_t max_cells, size_t *ret_cells)

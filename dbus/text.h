@@ -32,6 +32,8 @@ char *text_escape(const char *bytes, bool utf8);
  * needs valid UTF-8.
  */
 char *text_repair(const char *bytes);
+/* Likewise of what was escaped before: a backslash stays. */
+char *text_repair_escaped(const char *bytes);
 
 /*
  * A sentence on one line: line breaks and tabs become spaces, what does not show is escaped, a backslash

@@ -52,7 +52,7 @@ static bool point_is_shown(uint32_t point)
 	return true;
 }
 
-char *wire_text(const char *text, size_t max)
+static char *show(const char *text, size_t max, bool reversible)
 {
 	static const char hex[] = "0123456789abcdef";
 	const unsigned char *p = (const unsigned char *)(text ? text : "");
@@ -71,7 +71,8 @@ char *wire_text(const char *text, size_t max)
 		uint32_t point = 0;
 		size_t n = utf8_sequence(p, &point);
 		bool plain = n > 0 && point_is_shown(point);
-		size_t width = plain ? n : 4;
+		bool doubled = plain && reversible && *p == '\\';
+		size_t width = plain ? n + doubled : 4;
 
 		if (size + width > most) {
 			size = cut;
@@ -80,7 +81,9 @@ char *wire_text(const char *text, size_t max)
 			break;
 		}
 		if (plain) {
-			memcpy(shown + size, p, n);
+			memcpy(shown + size + doubled, p, n);
+			if (doubled)
+				shown[size] = '\\';
 			p += n;
 		} else {
 			shown[size] = '\\';
@@ -95,6 +98,16 @@ char *wire_text(const char *text, size_t max)
 	}
 	shown[size] = '\0';
 	return shown;
+}
+
+char *wire_text(const char *text, size_t max)
+{
+	return show(text, max, false);
+}
+
+char *wire_escape(const char *bytes, size_t max)
+{
+	return show(bytes, max, true);
 }
 
 int wire_append_bytes(sd_bus_message *m, const char *bytes)

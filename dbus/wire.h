@@ -29,8 +29,16 @@ static inline void sd_bus_error_done_p(sd_bus_error *e)
  * that reorder a line (U+202A-202E, U+2066-2069), and bytes that are not UTF-8 become \xHH. At most max
  * bytes, the last three of them "..." where something was cut. NULL is an empty text. Return: to be freed, or
  * NULL without memory.
+ *
+ * A backslash stays, since a sentence may quote what was escaped already: so it may be done again and changes
+ * nothing more.
  */
 char *wire_text(const char *text, size_t max);
+/*
+ * The same for bytes of a stranger's (a name, a path), done once where they become a string: a backslash
+ * becomes \\, so that who reads the string can tell what they were.
+ */
+char *wire_escape(const char *bytes, size_t max);
 
 /* The bytes of a string as "ay", without NUL. NULL is empty. Return: >= 0 or a negative errno. */
 int wire_append_bytes(sd_bus_message *m, const char *bytes);

@@ -10,10 +10,10 @@
 #include "shim/verbs.h"
 
 static const PrintColumn columns[] = {
-	{ "LAST", NULL, PRINT_TEXT, false },           { NULL, "last_usec", PRINT_NUMBER, false },
-	{ "PROTOCOL", "protocol", PRINT_TEXT, false }, { "ADDRESS", "address", PRINT_TEXT, false },
-	{ "PORT", "port", PRINT_NUMBER, false },       { "PROGRAM", "program", PRINT_TEXT, true },
-	{ "COUNT", "count", PRINT_NUMBER, false },     { "REASON", "reason", PRINT_TEXT, true },
+	{ "LAST", NULL, PRINT_ESCAPED, false },           { NULL, "last_usec", PRINT_NUMBER, false },
+	{ "PROTOCOL", "protocol", PRINT_ESCAPED, false }, { "ADDRESS", "address", PRINT_ESCAPED, false },
+	{ "PORT", "port", PRINT_NUMBER, false },          { "PROGRAM", "program", PRINT_ESCAPED, true },
+	{ "COUNT", "count", PRINT_NUMBER, false },        { "REASON", "reason", PRINT_ESCAPED, true },
 };
 
 /* Of a row of ListDenied. */

@@ -12,19 +12,19 @@
 
 /* The first ones are the event's own; of the others each is a detail of that name. */
 static const PrintColumn columns[] = {
-	{ "TIME", NULL, PRINT_TEXT, false },         { NULL, "time_usec", PRINT_NUMBER, false },
-	{ "EVENT", "event", PRINT_TEXT, false },     { NULL, "uid", PRINT_NUMBER, false },
-	{ "SESSION", "session", PRINT_TEXT, false }, { "USER", NULL, PRINT_TEXT, false },
-	{ "DETAILS", NULL, PRINT_TEXT, true },       { NULL, "user", PRINT_TEXT, false },
-	{ NULL, "agent", PRINT_TEXT, false },        { NULL, "workspace", PRINT_TEXT, false },
-	{ NULL, "widened", PRINT_TEXT, false },      { NULL, "by", PRINT_TEXT, false },
-	{ NULL, "posture", PRINT_TEXT, false },      { NULL, "cgroup", PRINT_TEXT, false },
-	{ NULL, "laxer", PRINT_TEXT, false },        { NULL, "member", PRINT_TEXT, false },
-	{ NULL, "error", PRINT_TEXT, false },        { NULL, "about", PRINT_TEXT, false },
-	{ NULL, "change", PRINT_TEXT, false },       { NULL, "address", PRINT_TEXT, false },
-	{ NULL, "comment", PRINT_TEXT, false },      { NULL, "seconds", PRINT_NUMBER, false },
-	{ NULL, "attempts", PRINT_TEXT, false },     { NULL, "most", PRINT_TEXT, false },
-	{ NULL, "status", PRINT_TEXT, false },       { NULL, "why", PRINT_TEXT, false },
+	{ "TIME", NULL, PRINT_ESCAPED, false },         { NULL, "time_usec", PRINT_NUMBER, false },
+	{ "EVENT", "event", PRINT_ESCAPED, false },     { NULL, "uid", PRINT_NUMBER, false },
+	{ "SESSION", "session", PRINT_ESCAPED, false }, { "USER", NULL, PRINT_ESCAPED, false },
+	{ "DETAILS", NULL, PRINT_ESCAPED, true },       { NULL, "user", PRINT_ESCAPED, false },
+	{ NULL, "agent", PRINT_ESCAPED, false },        { NULL, "workspace", PRINT_ESCAPED, false },
+	{ NULL, "widened", PRINT_ESCAPED, false },      { NULL, "by", PRINT_ESCAPED, false },
+	{ NULL, "posture", PRINT_ESCAPED, false },      { NULL, "cgroup", PRINT_ESCAPED, false },
+	{ NULL, "laxer", PRINT_ESCAPED, false },        { NULL, "member", PRINT_ESCAPED, false },
+	{ NULL, "error", PRINT_ESCAPED, false },        { NULL, "about", PRINT_ESCAPED, false },
+	{ NULL, "change", PRINT_ESCAPED, false },       { NULL, "address", PRINT_ESCAPED, false },
+	{ NULL, "comment", PRINT_ESCAPED, false },      { NULL, "seconds", PRINT_NUMBER, false },
+	{ NULL, "attempts", PRINT_ESCAPED, false },     { NULL, "most", PRINT_ESCAPED, false },
+	{ NULL, "status", PRINT_ESCAPED, false },       { NULL, "why", PRINT_ESCAPED, false },
 };
 
 enum {
@@ -137,7 +137,7 @@ static int show_line(const SandboxContext *context, const Rows *rows, const char
 		text = NULL;
 		return -ENOMEM;
 	}
-	shown = text_escape(text, context->style.utf8);
+	shown = text_sentence(text, context->style.utf8);
 	if (!shown)
 		return -ENOMEM;
 	fprintf(context->out, "%s\n", shown);

@@ -29,15 +29,16 @@ const char *audit_kind_name(AuditKind kind)
 	return kind_names[kind];
 }
 
-int audit_event_add(AuditEvent *event, const char *name, const char *value)
+/* Takes value. */
+static int add(AuditEvent *event, const char *name, char *value)
 {
-	AuditDetail detail;
+	AuditDetail detail = { strdup(name), value };
 
-	if (!value || !*value)
-		return 0;
-	if (event->n_details == AUDIT_DETAILS_MAX)
+	if (event->n_details == AUDIT_DETAILS_MAX) {
+		free(detail.name);
+		free(detail.value);
 		return -E2BIG;
-	detail = (AuditDetail){ strdup(name), wire_text(value, AUDIT_TEXT_MAX) };
+	}
 	if (!detail.name || !detail.value) {
 		free(detail.name);
 		free(detail.value);
@@ -45,6 +46,16 @@ int audit_event_add(AuditEvent *event, const char *name, const char *value)
 	}
 	event->details[event->n_details++] = detail;
 	return 0;
+}
+
+int audit_event_add(AuditEvent *event, const char *name, const char *value)
+{
+	return value && *value ? add(event, name, wire_text(value, AUDIT_TEXT_MAX)) : 0;
+}
+
+int audit_event_add_bytes(AuditEvent *event, const char *name, const char *value)
+{
+	return value && *value ? add(event, name, wire_escape(value, AUDIT_TEXT_MAX)) : 0;
 }
 
 int audit_event_addf(AuditEvent *event, const char *name, const char *format, ...)
@@ -215,7 +226,7 @@ static void take_detail(Text *text, AuditEvent *event)
 		text->error = -EBADMSG;
 		return;
 	}
-	/* Somebody may have put there what must not be shown. */
+	/* Escaped once, when it was written; but somebody may have put there what must not be shown. */
 	r = audit_event_add(event, name, value);
 	if (r < 0)
 		text->error = r == -ENOMEM ? r : -EBADMSG;

@@ -49,6 +49,8 @@ const char *audit_kind_name(AuditKind kind);
 /* Add a detail, cut and made fit to be shown (wire_text()); nothing for NULL or "". Return: 0, -ENOMEM,
  * -E2BIG. */
 int audit_event_add(AuditEvent *event, const char *name, const char *value);
+/* The same for what a stranger has named: wire_escape(). */
+int audit_event_add_bytes(AuditEvent *event, const char *name, const char *value);
 _printf_(3, 4) int audit_event_addf(AuditEvent *event, const char *name, const char *format, ...);
 /* Return: NULL for a detail that is not there. */
 const char *audit_event_get(const AuditEvent *event, const char *name);

@@ -112,7 +112,7 @@ void audit_launch(Audit *audit, const Session *session, const char *widened, con
 {
 	AuditEvent event = event_begin(audit, AUDIT_LAUNCH, 0, session);
 
-	(void)audit_event_add(&event, "workspace", session->workspace);
+	(void)audit_event_add_bytes(&event, "workspace", session->workspace);
 	(void)audit_event_add(&event, "widened", widened);
 	(void)audit_event_add(&event, "by", widened_by);
 	event_end(audit, &event);
@@ -189,7 +189,7 @@ void audit_allow_ip(Audit *audit, uid_t uid, const Session *session, const char 
 
 	(void)audit_event_add(&event, "change", verb);
 	(void)audit_event_add(&event, "address", address);
-	(void)audit_event_add(&event, "comment", comment);
+	(void)audit_event_add_bytes(&event, "comment", comment);
 	if (seconds > 0)
 		(void)audit_event_addf(&event, "seconds", "%" PRIu64, seconds);
 	(void)audit_event_addf(&event, "by", "uid %u", uid);

@@ -40,7 +40,7 @@ static char *make_text(const LinkRow *row)
 		text = NULL;
 		return NULL;
 	}
-	return wire_text(text, DENIED_TEXT_MAX);
+	return wire_escape(text, DENIED_TEXT_MAX);
 }
 
 static void add_row(DeniedSum *sum, const LinkRow *row)

@@ -90,8 +90,8 @@ static int read_number(const char *text, uint64_t max, uint64_t *ret)
 	return 0;
 }
 
-/* type: 's', 'q', 't', or 'a' for "ay". */
-static int append_cell(sd_bus_message *reply, char type, const char *cell)
+/* type: 's', 'q', 't', or 'a' for "ay"; bytes: a text is names of strangers. */
+static int append_cell(sd_bus_message *reply, char type, const char *cell, bool bytes)
 {
 	_cleanup_free_ char *text = NULL;
 	uint64_t number = 0;
@@ -109,19 +109,20 @@ static int append_cell(sd_bus_message *reply, char type, const char *cell)
 		r = read_number(cell, UINT64_MAX, &number);
 		return r < 0 ? r : sd_bus_message_append_basic(reply, 't', &number);
 	default:
-		text = wire_text(cell, CELL_MAX);
+		text = bytes ? wire_escape(cell, CELL_MAX) : wire_text(cell, CELL_MAX);
 		return text ? sd_bus_message_append_basic(reply, 's', text) : -ENOMEM;
 	}
 }
 
 int session_row_append(sd_bus_message *reply, const char *signature, char *const *cells, size_t n_columns)
 {
+	bool bytes = streq(signature, SESSION_DENIED_ROW);
 	const char *type = signature;
 	int r;
 
 	r = sd_bus_message_open_container(reply, 'r', signature);
 	for (size_t c = 0; r >= 0 && c < n_columns; c++) {
-		r = append_cell(reply, *type, cells[c]);
+		r = append_cell(reply, *type, cells[c], bytes);
 		type += *type == 'a' ? 2 : 1;
 	}
 	return r < 0 ? r : sd_bus_message_close_container(reply);

@@ -37,8 +37,9 @@ void session_tables_end_all(Manager *manager);
  * >= 0; -EBADMSG where a number should be and is none; another negative errno. */
 int session_table_append(sd_bus_message *reply, LinkTable table, const LinkCells *cells);
 /*
- * One row as a struct of the types signature ("qsss"; "ay" is bytes, and texts pass through wire_text()).
- * Return: >= 0; -EBADMSG for a number that is none; another negative errno.
+ * One row as a struct of the types signature ("qsss"; "ay" is bytes, and texts pass through wire_text(),
+ * those of SESSION_DENIED_ROW, which hold names that agents choose, through wire_escape()). Return: >= 0;
+ * -EBADMSG for a number that is none; another negative errno.
  */
 int session_row_append(sd_bus_message *m, const char *signature, char *const *cells, size_t n_columns);
 /* Of LINK_TABLE_DENIED. */

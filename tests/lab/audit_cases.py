@@ -95,3 +95,20 @@ def the_log_holds_no_secrets(lab):
     text = lab.run(["/bin/sh", "-c", f"cat {LOG}/*"], ROOT).out
     holds(b"SECRET" not in text and b"BadConfiguration" in text, text[-2000:])
     holds(bus.Bus.log().count("refused: uid 4001") >= 2, "the service's own log names them")
+
+
+@test(needs="bus")
+def the_log_escapes_once(lab):
+    """A name that looks escaped can be told from one that was, on the screen and in JSON."""
+    name = b"a\\x1b\x1b[1m\xff"
+    shown = "a\\\\x1b\\x1b[1m\\xff"
+    path = os.fsencode(lab.workspace(ALICE)) + b"/" + name
+    os.mkdir(path)
+    lab.undo.append(lambda: os.rmdir(path))
+    os.chown(path, ALICE.uid, ALICE.gid)
+    lab.shell("true", cwd=path).ok()
+    found = [e["workspace"] for e in events(lab) if e["workspace"] and e["workspace"].endswith(shown)]
+    equal(len(found), 1)
+    for user in (ALICE, ROOT):
+        text = lab.run([SANDBOX, "log"], user).ok().out
+        holds(f"/{shown}\n".encode() in text and b"\x1b" not in text, text)

@@ -308,9 +308,14 @@ def session_alone_has_the_device(lab):
         holds(lab.shell("python3 -c 'import fcntl; open(\"/dev/net/tun\", \"r+\")'", user).status != 0, str(user))
 
 
+def unescape(text):
+    """What claude-sandbox(1) says of texts, undone."""
+    return re.sub(rb"\\(?:x(..)|(\\))", lambda found: bytes.fromhex(found[1].decode()) if found[1] else b"\\", text.encode())
+
+
 @test(60, needs="bus")
 def hostile_names_are_bounded_and_escaped(lab):
-    for name in (b"\x1b[31mred\x07", b"\xff\xfe\n\t", b"a (1)\" ,\\", b"", b"0123456789abcdef0123456789"):
+    for name in (b"\x1b[31mred\x07", b"\xff\xfe\n\t", b"a (1)\" ,\\", b"\\x1b\\\x1b", b"", b"0123456789abcdef0123456789"):
         with Held(lab, ALICE, program(NAMED, name.hex())) as held:
             go_on(held)
             equal(held.process.stdout.readline(), b"sent\n")
@@ -318,6 +323,10 @@ def hostile_names_are_bounded_and_escaped(lab):
             holds(len(row["program"]) <= 15 * 4 + 16, row)
             if len(name) > 15:
                 holds(row["program"].startswith("0123456789abcde ("), row)
+            # what is not cut can be told from the text alone, whichever way it comes
+            if 0 < len(name) < 16:
+                equal(unescape(row["program"].rsplit(" (", 1)[0]), name.split(b"\0")[0])
+                holds(row["program"] in lab.run([SANDBOX, "denied", held.id], ALICE).ok().out.decode(), row)
             for words in ([SANDBOX, "denied", held.id], [SANDBOX, "denied", "--json", held.id]):
                 out = lab.run(words, ALICE).ok().out
                 holds(not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xff", out), f"{name!r}: {out!r}")

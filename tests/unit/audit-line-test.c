@@ -14,7 +14,7 @@ static void make(AuditEvent *event)
 	*event = (AuditEvent){ .kind = AUDIT_LAUNCH, .usec = 1764445501000001, .uid = 4294967294 };
 	strcpy(event->session, "abcdefghijklmnop");
 	assert_int_equal(audit_event_add(event, "user", "alice"), 0);
-	assert_int_equal(audit_event_add(event, "workspace", "/w\"x\\y\nz\xff \xe2\x80\xae"), 0);
+	assert_int_equal(audit_event_add_bytes(event, "workspace", "/w\"x\\y\nz\xff \xe2\x80\xae"), 0);
 	assert_int_equal(audit_event_add(event, "widened", NULL), 0);
 	assert_int_equal(audit_event_add(event, "by", ""), 0);
 }
@@ -26,9 +26,10 @@ static void a_line_is_json_and_comes_back(void **state)
 
 	make(&event);
 	line = audit_line_encode(&event);
-	assert_string_equal(line, "{\"time\":1764445501000001,\"event\":\"launch\",\"uid\":4294967294,"
-				  "\"session\":\"abcdefghijklmnop\",\"user\":\"alice\","
-				  "\"workspace\":\"/w\\\"x\\\\y\\\\x0az\\\\xff \\\\xe2\\\\x80\\\\xae\"}\n");
+	assert_string_equal(line,
+			    "{\"time\":1764445501000001,\"event\":\"launch\",\"uid\":4294967294,"
+			    "\"session\":\"abcdefghijklmnop\",\"user\":\"alice\","
+			    "\"workspace\":\"/w\\\"x\\\\\\\\y\\\\x0az\\\\xff \\\\xe2\\\\x80\\\\xae\"}\n");
 	assert_int_equal(audit_line_decode(line, strlen(line) - 1, &read), 0);
 	assert_int_equal(read.kind, AUDIT_LAUNCH);
 	assert_int_equal(read.usec, event.usec);

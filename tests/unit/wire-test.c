@@ -58,6 +58,18 @@ static void text_is(const char *text, size_t max, const char *expected)
 	free(shown);
 }
 
+/* What they were can be told, whatever they are. */
+static void bytes_are_escaped_once(void **state)
+{
+	_cleanup_free_ char *escaped = wire_escape("a\\x1b\x1b\xff", 64), *again = wire_text(escaped, 64),
+			    *cut = wire_escape("\\\\\\\\", 7), *exact = wire_escape("\\\\", 4);
+
+	assert_string_equal(escaped, "a\\\\x1b\\x1b\\xff");
+	assert_string_equal(again, escaped);
+	assert_string_equal(cut, "\\\\\\\\...");
+	assert_string_equal(exact, "\\\\\\\\");
+}
+
 static void text_is_escaped_and_bounded(void **state)
 {
 	text_is(NULL, 10, "");
@@ -72,6 +84,7 @@ static void text_is_escaped_and_bounded(void **state)
 	text_is("\xc2\x9b", 20, "\\xc2\\x9b");                   /* C1 control */
 	text_is("\xe2\x80\xae", 20, "\\xe2\\x80\\xae");          /* right-to-left override */
 	text_is("\xe2\x82", 20, "\\xe2\\x82");                   /* cut sequence */
+	text_is("a\\x1b", 10, "a\\x1b");
 	text_is("0123456789", 10, "0123456789");
 	text_is("0123456789a", 10, "0123456...");
 	text_is("012345\xc3\xa9\xc3\xa9\xc3\xa9", 10, "012345...");
@@ -203,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_is_escaped_and_bounded),
+		cmocka_unit_test(bytes_are_escaped_once),
 		cmocka_unit_test(bytes_and_vectors_round_trip),
 		cmocka_unit_test(reading_is_bounded),
 		cmocka_unit_test(a_nul_is_refused),
