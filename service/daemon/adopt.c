@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "service/daemon/allow-expiry.h"
 #include "service/daemon/drift.h"
 #include "service/daemon/link-client.h"
 #include "service/daemon/log.h"
@@ -146,6 +147,7 @@ static void adopt_one(void *userdata, const char *id)
 	adopted = registry_find(manager->registry, id);
 	(void)drift_refresh(adopted);
 	audit_adopted(manager->audit, adopted, adopted->marks);
+	allow_expiry_restore(manager->event, manager->audit, adopted);
 }
 
 static void settle(Manager *manager)

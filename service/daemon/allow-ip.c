@@ -191,9 +191,11 @@ static void edit_go(AllowCall *call)
 		allow_call_refuse(call, error_name(r), problem ?: strerror(-r));
 		return;
 	}
-	if (r > 0)
+	if (r > 0) {
 		audit_allow_ip(call->manager->audit, call->client->uid, NULL, edit.remove ? "remove" : "add",
 			       call->address, call->comment, 0);
+		allow_seen_edited(call->manager->allow_seen, call->address, edit.remove);
+	}
 	tell_sessions(call);
 }
 

@@ -5,6 +5,7 @@
 #include "dbus/names.h"
 #include "dbus/wire.h"
 #include "service/daemon/allow-call.h"
+#include "service/daemon/allow-expiry.h"
 #include "service/daemon/audit.h"
 #include "service/daemon/request.h"
 
@@ -38,13 +39,16 @@ static void on_session_done(void *userdata, int result, const char *problem, con
 {
 	AllowWait *wait = userdata;
 	AllowCall *call = wait->call;
+	Session *session = registry_find(call->manager->registry, call->id);
 
 	wait->job = NULL;
-	if (result == 0)
-		audit_allow_ip(call->manager->audit, call->client->uid,
-			       registry_find(call->manager->registry, call->id),
+	if (result == 0 && session) {
+		audit_allow_ip(call->manager->audit, call->client->uid, session,
 			       call->kind == ALLOW_SESSION_OPEN ? "allow" : "revoke", call->address, NULL,
 			       call->usec / USEC_PER_SEC);
+		allow_expiry_set(call->manager->event, call->manager->audit, session, call->address,
+				 call->usec);
+	}
 	answer(call, result, problem);
 }
 

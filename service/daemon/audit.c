@@ -196,6 +196,34 @@ void audit_allow_ip(Audit *audit, uid_t uid, const Session *session, const char 
 	event_end(audit, &event);
 }
 
+void audit_allow_ip_expired(Audit *audit, const Session *session, const char *address)
+{
+	AuditEvent event = event_begin(audit, AUDIT_ALLOW_IP, 0, session);
+
+	(void)audit_event_add(&event, "change", "expire");
+	(void)audit_event_add(&event, "address", address);
+	event_end(audit, &event);
+}
+
+void audit_allow_ip_edited(Audit *audit, const char *verb, const char *address, const char *comment,
+			   const char *file, const struct stat *st)
+{
+	AuditEvent event = event_begin(audit, AUDIT_ALLOW_IP, st ? st->st_uid : 0, NULL);
+	char written[64];
+	struct tm tm;
+
+	(void)audit_event_add(&event, "change", verb);
+	(void)audit_event_add(&event, "address", address);
+	(void)audit_event_add_bytes(&event, "comment", comment);
+	(void)audit_event_add(&event, "file", file);
+	if (st)
+		(void)audit_event_addf(&event, "owner", "uid %u", st->st_uid);
+	if (st && gmtime_r(&st->st_mtime, &tm) &&
+	    strftime(written, sizeof(written), "%Y-%m-%dT%H:%M:%SZ", &tm) > 0)
+		(void)audit_event_add(&event, "written", written);
+	event_end(audit, &event);
+}
+
 /* What was denied most often comes first, as it fits. */
 static void audit_denied(Audit *audit, const Session *session)
 {

@@ -7,6 +7,8 @@
  * values, nor arguments, nor the sentence of a refusal, which may hold either.
  */
 
+#include <sys/stat.h>
+
 #include "dbus/base.h"
 #include "service/daemon/audit-line.h"
 #include "service/daemon/registry.h"
@@ -36,5 +38,13 @@ void audit_adopted(Audit *audit, const Session *session, char *const *marks);
  */
 void audit_allow_ip(Audit *audit, uid_t uid, const Session *session, const char *verb, const char *address,
 		    const char *comment, uint64_t seconds);
+/* What was opened for it for a time is closed: the time is over. */
+void audit_allow_ip_expired(Audit *audit, const Session *session, const char *address);
+/*
+ * Somebody has opened an address, or closed it ("add", "remove"), by another way than the service: who,
+ * nobody knows. file: the configuration; st: what stat(2) says of it now, or NULL where it has gone.
+ */
+void audit_allow_ip_edited(Audit *audit, const char *verb, const char *address, const char *comment,
+			   const char *file, const struct stat *st);
 /* What was denied to it, if anything, and how it ended. */
 void audit_exit(Audit *audit, const Session *session);

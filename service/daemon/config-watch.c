@@ -129,34 +129,35 @@ ConfigWatch *config_watch_free(ConfigWatch *watch)
 {
 	if (!watch)
 		return NULL;
-	config_watch_set(watch, false);
+	(void)config_watch_set(watch, false);
 	sd_event_unref(watch->event);
 	free(watch->path);
 	free(watch);
 	return NULL;
 }
 
-void config_watch_set(ConfigWatch *watch, bool on)
+bool config_watch_set(ConfigWatch *watch, bool on)
 {
 	_cleanup_free_ char *directory = NULL;
 	int r;
 
 	if (on == (watch->source != NULL))
-		return;
+		return false;
 	if (!on) {
 		watch->source = sd_event_source_disable_unref(watch->source);
 		content_done(&watch->content);
-		return;
+		return false;
 	}
 	directory = strndup(watch->path, (size_t)(watch->name - watch->path));
 	if (!directory)
-		return;
+		return false;
 	r = sd_event_add_inotify(watch->event, &watch->source, directory, EVENTS, on_directory, watch);
 	if (r < 0) {
 		watch->source = NULL;
 		log_line("%s cannot be watched, so nobody is told of changes: %s", directory, strerror(-r));
-		return;
+		return false;
 	}
 	/* After the watch began, so that no change falls between. */
 	watch->content = content_read(watch->path);
+	return true;
 }

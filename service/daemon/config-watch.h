@@ -21,5 +21,5 @@ int config_watch_new(sd_event *event, const char *path, ConfigWatchFunction func
 ConfigWatch *config_watch_free(ConfigWatch *watch);
 DEFINE_CLEANUP(ConfigWatch, config_watch_free)
 
-/* Watch from now on, or no longer; a repetition changes nothing. */
-void config_watch_set(ConfigWatch *watch, bool on);
+/* Watch from now on, or no longer; a repetition changes nothing. Return: has it begun to watch? */
+bool config_watch_set(ConfigWatch *watch, bool on);

@@ -283,7 +283,9 @@ void manager_subscribers_changed(Manager *manager)
 
 	for (Client *c = clients_first(manager->clients); c && !any; c = c->next)
 		any = c->known && c->subscribed;
-	config_watch_set(manager->config_watch, any);
+	/* Nobody has seen what was done to the file before. */
+	if (config_watch_set(manager->config_watch, any))
+		allow_seen_look(manager->allow_seen);
 }
 
 static void on_client_gone(void *userdata, Client *client)
@@ -323,6 +325,7 @@ static void on_config_changed(void *userdata, bool policy, bool allow_ip)
 		signals_manager(&manager->signals, CS_SIGNAL_POLICY_CHANGED);
 	if (!allow_ip)
 		return;
+	allow_seen_look(manager->allow_seen);
 	signals_manager(&manager->signals, CS_SIGNAL_ALLOW_IP_CHANGED);
 	allow_ip_file_changed(manager);
 }
@@ -433,6 +436,7 @@ static int on_named(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
 		if (!manager->named) {
 			manager->named = true;
 			adopt_sessions(manager);
+			allow_seen_look(manager->allow_seen);
 		}
 		return 0;
 	}
@@ -473,6 +477,8 @@ static int manager_attach(Manager *manager)
 	manager->signals =
 		(Signals){ .bus = manager->bus, .clients = manager->clients, .registry = manager->registry };
 	r = audit_new(audit_bus_tell, manager, &manager->audit);
+	if (r >= 0)
+		r = allow_seen_new(manager->audit, CS_CONFIG_PATH, &manager->allow_seen);
 	if (r < 0)
 		return r;
 
@@ -532,6 +538,7 @@ Manager *manager_free(Manager *manager)
 	registry_free(manager->registry);
 	cgroups_free(manager->cgroups);
 	users_free(manager->users);
+	allow_seen_free(manager->allow_seen);
 	audit_free(manager->audit);
 	sd_event_source_disable_unref(manager->idle);
 	sd_event_source_disable_unref(manager->after);

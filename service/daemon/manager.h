@@ -7,6 +7,7 @@
 #include <systemd/sd-event.h>
 
 #include "dbus/base.h"
+#include "service/daemon/allow-seen.h"
 #include "service/daemon/audit.h"
 #include "service/daemon/auth.h"
 #include "service/daemon/cgroup.h"
@@ -37,6 +38,7 @@ typedef struct Manager {
 	Cgroups *cgroups;
 	Signals signals;
 	Audit *audit;
+	AllowSeen *allow_seen;
 	Launch *launches;          /* not answered yet */
 	uint64_t last_turn;        /* of the launches, see launch-queue.h */
 	Stop *stops;               /* likewise */

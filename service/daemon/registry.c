@@ -3,6 +3,7 @@
 
 #include <sys/random.h>
 
+#include "service/daemon/allow-expiry.h"
 #include "service/daemon/session-reach.h"
 
 struct Registry {
@@ -24,6 +25,7 @@ Session *session_free(Session *session)
 	if (!session)
 		return NULL;
 	session->reach = session_reach_free(session->reach);
+	session->expiries = allow_expiry_free(session->expiries);
 	free(session->path);
 	free(session->agent);
 	free(session->user);

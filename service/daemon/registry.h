@@ -60,6 +60,8 @@ typedef struct Session {
 
 	struct Keeper *keeper;      /* what watches and ends it */
 	struct SessionReach *reach; /* what it is told of addresses */
+	/* Addresses that are open for a time. */
+	struct AllowExpiry *expiries;
 	struct Session *next;
 } Session;
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """The audit log, as `claude-sandbox log` shows it."""
 
+import datetime
 import json
 import os
 import signal
+import time
 
 import bus
+import machine
 from bus_cases import Held
-from case import SANDBOX, equal, holds, test, wait_for
+from case import CONFIG, SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, BOB, ROOT
 
 LOG = "/var/log/claude-sandbox"
@@ -112,3 +115,61 @@ def the_log_escapes_once(lab):
     for user in (ALICE, ROOT):
         text = lab.run([SANDBOX, "log"], user).ok().out
         holds(f"/{shown}\n".encode() in text and b"\x1b" not in text, text)
+
+
+def changes(lab, *arguments, user=ROOT):
+    """What the log has of addresses, as (change, address, comment, by, owner)."""
+    return [tuple(e[key] for key in ("change", "address", "comment", "by", "owner")) for e in events(lab, user, *arguments)
+            if e["event"] == "allow-ip"]
+
+
+@test(60, needs="bus")
+def hand_edits_are_told(lab):
+    """Whether somebody watches, only a service is there, or none: once each, and nobody is named who is not known."""
+    lab.configure("allow-ip = 10.1.2.3 # one\n")
+    begin = len(changes(lab))
+
+    def since():
+        return changes(lab)[begin:]
+
+    with Held(lab):
+        machine.write(CONFIG, b"allow-ip = 10.1.2.4 # two \\\n", 0o644)
+        wait_for(lambda: len(since()) == 2, "the edit is told")
+        found = events(lab, ROOT)[-1]
+        equal((found["file"], found["written"]), (CONFIG, datetime.datetime.fromtimestamp(
+            int(os.stat(CONFIG).st_mtime), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")))
+    lab.stop_service(signal.SIGKILL)
+    machine.write(CONFIG, b"allow-ip = 10.1.2.5\n", 0o644)
+    edits = [("remove", "10.1.2.3", None, None, "uid 0"), ("add", "10.1.2.4", "two \\\\", None, "uid 0"),
+             ("remove", "10.1.2.4", None, None, "uid 0"), ("add", "10.1.2.5", None, None, "uid 0")]
+    equal(since(), edits)
+    # what the service writes itself is told as that, and only once
+    lab.run([SANDBOX, "allow-ip", "add", "10.1.2.6", "three"], ROOT).ok()
+    lab.run([SANDBOX, "allow-ip", "remove", "10.1.2.5"], ROOT).ok()
+    edits += [("add", "10.1.2.6", "three", "uid 0", None), ("remove", "10.1.2.5", None, "uid 0", None)]
+    equal(since(), edits)
+    # one that no launch would read opens nothing; without a file there is no owner
+    machine.write(CONFIG, b"allow-ip = 10.1.2.7\nnonsense\n", 0o644)
+    equal(since(), edits)
+    os.unlink(CONFIG)
+    lab.stop_service(signal.SIGKILL)
+    equal(since(), edits + [("remove", "10.1.2.6", None, None, None)])
+    equal([e for e in changes(lab, user=ALICE) if e[3] is None], [])
+
+
+@test(60, needs="bus")
+def the_end_of_an_allowance_is_told(lab):
+    """Of each once, also when its time was over while no service ran; nothing of what was closed or has no end."""
+    with Held(lab) as held:
+        for address, seconds in (("10.1.2.3", "1s"), ("10.1.2.4", "2s"), ("10.1.2.5", "1s"), ("10.1.2.6", None)):
+            limit = ["--for", seconds] if seconds else []
+            lab.run([SANDBOX, "allow-ip", "add", address, "--session", held.id, *limit], ROOT).ok()
+        over = time.monotonic() + 2.2
+        lab.run([SANDBOX, "allow-ip", "remove", "10.1.2.5", "--session", held.id], ROOT).ok()
+
+        def ends():
+            return [e[:2] + e[3:] for e in changes(lab, held.id, user=ALICE) if e[0] == "expire"]
+        wait_for(lambda: ends() == [("expire", "10.1.2.3", None, None)], "the first end")
+        lab.stop_service(signal.SIGKILL)
+        wait_for(lambda: time.monotonic() > over, "the second one's time is over")
+        equal(ends(), [("expire", "10.1.2.3", None, None), ("expire", "10.1.2.4", None, None)])
