@@ -138,6 +138,7 @@ def hand_edits_are_told(lab):
         found = [e for e in events(lab, ROOT) if e["event"] == "allow-ip"][-1]
         equal((found["file"], found["written"]), (CONFIG, datetime.datetime.fromtimestamp(
             int(os.stat(CONFIG).st_mtime), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")))
+    wait_for(lambda: not lab.sessions(), "the session's end")
     lab.stop_service(signal.SIGKILL)
     machine.write(CONFIG, b"allow-ip = 10.1.2.5\n", 0o644)
     edits = [("remove", "10.1.2.3", None, None, "uid 0"), ("add", "10.1.2.4", "two \\\\", None, "uid 0"),
