@@ -3,9 +3,10 @@
 
 /*
  * What is established by TCP, or connected by UDP, in the jail's namespace to addresses that its table of
- * routes denies. Nothing passes there any more: routes decide about each packet, and the reverse path filter
- * drops what comes in. But the programs inside would wait for minutes; so their sockets are told at once
- * (ECONNABORTED), and the far end of a stream is, too, where a route still leads to it.
+ * routes denies. Nothing passes there any more: routes decide about each packet (but a UDP datagram that was
+ * begun before, udp(7), UDP_CORK, has its route already), and the reverse path filter drops what comes in.
+ * But the programs inside would wait for minutes; so their sockets are told at once (ECONNABORTED), and the
+ * far end of a stream is, too, where a route still leads to it.
  */
 
 #include "service/plan/routes.h"
