@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <systemd/sd-login.h>
 
@@ -13,6 +14,7 @@
 #define TERMINAL_PATH "/dev/tty"
 /* It answers at once, or polkit is not there; the call itself has no limit. */
 #define READY_MSEC 10000
+#define END_MSEC 2000 /* in which it gives the terminal back and ends by itself */
 
 /* proc(5): the 22nd field of stat, which polkit compares with; the second one may hold anything. */
 static int start_time(pid_t pid, unsigned long long *ret)
@@ -144,6 +146,30 @@ void text_agent_wait(const TextAgent *agent)
 			;
 }
 
+bool text_agent_was_stopped(const TextAgent *agent)
+{
+	siginfo_t info = { 0 };
+
+	return agent->pid > 0 && waitid(P_PID, (id_t)agent->pid, &info, WSTOPPED | WNOHANG) == 0 &&
+	       info.si_pid == agent->pid;
+}
+
+bool text_agent_has_terminal(const TextAgent *agent)
+{
+	return tcgetpgrp(agent->terminal_fd) == getpgrp();
+}
+
+/* Not reaped yet, so that the number is still its own afterwards. */
+static void wait_for_end(pid_t pid)
+{
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd ended = { .fd = fd, .events = POLLIN };
+
+	if (fd >= 0)
+		while (poll(&ended, 1, END_MSEC) < 0 && errno == EINTR)
+			;
+}
+
 void text_agent_stop(TextAgent *agent)
 {
 	if (agent->pid <= 0)
@@ -151,10 +177,12 @@ void text_agent_stop(TextAgent *agent)
 	(void)kill(agent->pid, SIGTERM);
 	/* One that was stopped ends too. */
 	(void)kill(agent->pid, SIGCONT);
+	wait_for_end(agent->pid);
+	(void)kill(agent->pid, SIGKILL);
 	while (waitpid(agent->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	/* A shell has its own modes by now where we are in the background. */
-	if (agent->saved && tcgetpgrp(agent->terminal_fd) == getpgrp())
+	if (agent->saved && text_agent_has_terminal(agent))
 		(void)tcsetattr(agent->terminal_fd, TCSAFLUSH, &agent->modes);
 	close_fd(agent->ready_fd);
 	close_fd(agent->terminal_fd);

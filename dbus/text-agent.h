@@ -36,5 +36,9 @@ typedef struct TextAgent {
 int text_agent_start(TextAgent *agent);
 /* Wait until ready_fd says so. */
 void text_agent_wait(const TextAgent *agent);
+/* Has it been stopped since the last look? Then nobody asks, until it is continued (SIGCONT). */
+bool text_agent_was_stopped(const TextAgent *agent);
+/* Is the terminal this process group's, so that a question can be answered? */
+bool text_agent_has_terminal(const TextAgent *agent);
 /* End it and give the terminal back. */
 void text_agent_stop(TextAgent *agent);

@@ -18,6 +18,7 @@ void app_close_dialog(App *app)
 	free(dialog->problem);
 	line_editor_done(&dialog->line);
 	*dialog = (Dialog){ 0 };
+	app->places.lines = 0;
 	effect_done(&app->pending);
 	app->dirty = true;
 }
@@ -193,13 +194,14 @@ static void drop_line(App *app)
 
 /* ---- texts, questions, choices ---- */
 
-static void show_key(App *app, const TermInput *input)
+/* Return: was it a key that scrolls? */
+static bool scroll(App *app, Command command)
 {
 	Dialog *dialog = dialog_of(app);
 	size_t page = app->places.page, lines = app->places.lines;
-	size_t last = lines > page ? lines - page : 0, top = dialog->top;
+	size_t last = lines > page ? lines - page : 0, top = MIN_OF(dialog->top, last);
 
-	switch (key_command(input->code, "")) {
+	switch (command) {
 	case COMMAND_UP:
 		top = top > 0 ? top - 1 : 0;
 		break;
@@ -219,19 +221,34 @@ static void show_key(App *app, const TermInput *input)
 		top = last;
 		break;
 	default:
-		/* Not what is pasted, nor the mouse. */
-		if (input->code != KEYCODE_NONE && !input->pasted)
-			app_close_dialog(app);
-		return;
+		return false;
 	}
 	dialog->top = MIN_OF(top, last);
+	return true;
+}
+
+/* A text, or a sentence, that is left with any other key; not with what is pasted, nor with the mouse. */
+static void show_key(App *app, const TermInput *input)
+{
+	bool scrolls = dialog_of(app)->kind == DIALOG_SHOW || app->places.lines > app->places.page;
+
+	if (input->code == KEYCODE_NONE || input->pasted ||
+	    (scrolls && scroll(app, key_command(input->code, ""))))
+		return;
+	app_close_dialog(app);
 }
 
 static void confirm_key(App *app, const TermInput *input)
 {
-	if (input->pasted)
+	bool yes = input->code == 'y' || input->code == 'Y';
+
+	if (input->pasted || (!yes && scroll(app, key_command(input->code, ""))))
 		return;
-	if (input->code == 'y' || input->code == 'Y') {
+	/* What has not been seen cannot be agreed to, be it that the window is small or a key came early. */
+	if (yes && !dialog_of(app)->seen) {
+		(void)scroll(app, COMMAND_PAGE_DOWN);
+		term_beep(app->term);
+	} else if (yes) {
 		Effect effect = app->pending;
 
 		app->pending = (Effect){ 0 };
@@ -256,6 +273,8 @@ static void choose_key(App *app, const TermInput *input)
 	}
 	if (input->code == 'q')
 		app_close_dialog(app);
+	else if (!input->pasted)
+		(void)scroll(app, key_command(input->code, ""));
 }
 
 void app_dialog_key(App *app, const TermInput *input)
@@ -267,11 +286,8 @@ void app_dialog_key(App *app, const TermInput *input)
 		if (kind == DIALOG_LINE)
 			drop_line(app);
 		app_close_dialog(app);
-	} else if (kind == DIALOG_SHOW) {
+	} else if (kind == DIALOG_SHOW || kind == DIALOG_TELL) {
 		show_key(app, input);
-	} else if (kind == DIALOG_TELL) {
-		if (input->code != KEYCODE_NONE && !input->pasted)
-			app_close_dialog(app);
 	} else if (kind == DIALOG_CONFIRM) {
 		confirm_key(app, input);
 	} else if (kind == DIALOG_CHOOSE) {

@@ -81,6 +81,8 @@ void app_refresh(App *app);
 bool app_is_away(const App *app);
 /* Stop until the shell continues us. */
 void app_suspend(App *app);
+/* They come on the event loop from now on. Return: 0 or a negative errno. */
+int app_take_signals(App *app);
 /* The terminal is for somebody else, and back. */
 void app_leave_screen(App *app);
 void app_return_to_screen(App *app);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tui/app-state.h"
 
-#include <signal.h>
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -141,20 +140,24 @@ void app_go(App *app, size_t view)
 		return;
 	app->before = app->current;
 	app->current = view;
-	app->screen.details_top = 0;
 	app_tell(app, STYLE_PLAIN, NULL);
+	/* Whichever session was open stays so. */
+	if (app_view(app)->view == &view_sessions && app->model->open) {
+		app_fill(app);
+		(void)table_select_key(app_view(app)->table, app->model->open);
+	}
 	app_update_wants(app);
 }
 
-/* A view of one session without one would be empty: whoever begins with it, or comes to it, sees the first.
- */
+/* A view of one session without one would be empty: whoever begins with it, or comes to it, sees the
+ * newest. */
 static void open_any(App *app)
 {
 	const Model *model = app->model;
 
 	if (model->open || model->n_sessions == 0 || app_view(app)->view == &view_sessions)
 		return;
-	if (model_open(app->model, model->sessions[0]->session.id) == 0)
+	if (model_open(app->model, model->sessions[model->n_sessions - 1]->session.id) == 0)
 		app_update_wants(app);
 }
 
@@ -225,6 +228,8 @@ void app_draw(App *app)
 	app->screen.message = app->message;
 	app->screen.empty = view->view->empty ? view->view->empty(&context) : NULL;
 	(void)draw_screen(&app->screen, &app->canvas, &app->places);
+	app->screen.dialog.seen |=
+		app->places.lines > 0 && app->screen.dialog.top + app->places.page >= app->places.lines;
 	/* While a text is shown to be copied, the mouse is the terminal's. */
 	term_mouse(app->term, app->mouse_wanted && app->screen.dialog.kind != DIALOG_SHOW);
 	term_show(app->term, &app->canvas, app->places.has_cursor ? app->places.cursor_y : SIZE_MAX,
@@ -330,77 +335,6 @@ void app_refresh(App *app)
 	feed_refresh(app->feed);
 }
 
-static void stop_here(void)
-{
-	sigset_t stop;
-
-	/* A shell counts the whole job; where nobody could continue it, the kernel ignores this. */
-	(void)kill(0, SIGTSTP);
-	(void)sigemptyset(&stop);
-	(void)sigaddset(&stop, SIGTSTP);
-	(void)sigprocmask(SIG_UNBLOCK, &stop, NULL);
-	(void)sigprocmask(SIG_BLOCK, &stop, NULL);
-}
-
-void app_suspend(App *app)
-{
-	bool on_screen = app->term && !app_is_away(app);
-
-	if (on_screen)
-		app_leave_screen(app);
-	stop_here();
-	if (on_screen)
-		app_return_to_screen(app);
-}
-
-static int on_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
-{
-	App *app = userdata;
-
-	switch (info->ssi_signo) {
-	case SIGWINCH:
-		app->dirty = app->urgent = true;
-		break;
-	case SIGTSTP:
-		app_suspend(app);
-		break;
-	case SIGCONT:
-		/* After a stop that nobody could see coming, the modes are the shell's. */
-		if (app->term && !app_is_away(app))
-			app_return_to_screen(app);
-		/* Whoever asks for a password may have stopped once more on the way. */
-		else if (app->call.agent.pid > 0)
-			(void)kill(app->call.agent.pid, SIGCONT);
-		break;
-	case SIGINT:
-	case SIGQUIT:
-		/* Whoever asks for a password takes it, and what it was for fails. */
-		if (app->term && app_is_away(app))
-			break;
-		_fallthrough_;
-	default:
-		app->ended = true;
-	}
-	return 0;
-}
-
-static int take_signals(App *app)
-{
-	static const int signals[] = { SIGWINCH, SIGTSTP, SIGCONT, SIGINT, SIGQUIT, SIGTERM, SIGHUP };
-	sigset_t set;
-	int r = 0;
-
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < ELEMENTSOF(signals); i++)
-		(void)sigaddset(&set, signals[i]);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	(void)signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; r >= 0 && i < ELEMENTSOF(signals); i++)
-		r = sd_event_add_signal(app->event, NULL, signals[i], on_signal, app);
-	return r < 0 ? r : 0;
-}
-
 /* ---- beginning and end ---- */
 
 static int make_views(App *app)
@@ -476,7 +410,7 @@ static int prepare(App *app, char **ret_problem)
 	if (r >= 0)
 		r = sd_event_new(&app->event);
 	if (r >= 0)
-		r = take_signals(app);
+		r = app_take_signals(app);
 	if (r < 0)
 		return r;
 	feed.event = app->event;

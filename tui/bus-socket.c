@@ -51,11 +51,16 @@ static int on_name(sd_event_source *source, const struct inotify_event *event, v
 
 static int watch_directory(BusSocket *socket);
 
-/* The directory itself came, or went and came. */
+/* Something came beside the directory: it may be the directory itself, which was not there, or another one.
+ */
 static int on_directory(sd_event_source *source, const struct inotify_event *event, void *userdata)
 {
 	BusSocket *socket = userdata;
+	_cleanup_free_ char *directory = directory_of(socket->path);
 
+	if (directory && !(event->mask & IN_Q_OVERFLOW) &&
+	    (event->len == 0 || !streq(event->name, strrchr(directory, '/') + 1)))
+		return 0;
 	if (watch_directory(socket) == 0) {
 		socket->tries = TRIES;
 		socket->ready(socket->userdata);

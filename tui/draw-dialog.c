@@ -81,42 +81,64 @@ static void draw_hint_at(Draw *draw, const Window *w, const char *key, const cha
 		*x = draw_hint(draw, w->y + w->height - 1, *x, key, strlen(key), word);
 }
 
+/*
+ * So many lines are to be scrolled through `room` of them. Return: the first that is seen; the window may
+ * have become larger since somebody scrolled.
+ */
+static size_t place_lines(Draw *draw, const Dialog *dialog, size_t lines, size_t room)
+{
+	draw->places->page = room;
+	draw->places->lines = lines;
+	return MIN_OF(dialog->top, lines > room ? lines - room : 0);
+}
+
 static void draw_question(Draw *draw, const Dialog *dialog)
 {
 	size_t inside = MIN_OF(draw->canvas->width - 4, (size_t)WINDOW_MOST);
-	Window w = place_window(draw, count_lines(draw, inside, dialog->text) + 2);
-	size_t x = w.x;
+	size_t lines = count_lines(draw, inside, dialog->text);
+	Window w = place_window(draw, lines + 2);
+	size_t room = w.height - 1, top = place_lines(draw, dialog, lines, room), x = w.x;
 
 	draw_frame(draw, &w, dialog->title);
-	draw_paragraphs(draw, w.y, w.x, w.width, w.height - 1, dialog->top, dialog->text, STYLE_DIALOG,
-			false);
-	if (dialog->kind == DIALOG_CONFIRM) {
-		draw_hint_at(draw, &w, "y", "yes", &x);
-		draw_hint_at(draw, &w, "n", "no", &x);
-	} else {
+	draw_paragraphs(draw, w.y, w.x, w.width, room, top, dialog->text ?: "", STYLE_DIALOG, false);
+	if (dialog->kind != DIALOG_CONFIRM)
 		draw_hint_at(draw, &w, "Esc", "back", &x);
-	}
+	else if (dialog->seen || top + room >= lines)
+		draw_hint_at(draw, &w, "y", "yes", &x);
+	if (dialog->kind == DIALOG_CONFIRM)
+		draw_hint_at(draw, &w, "n", "no", &x);
+	if (top + room < lines)
+		draw_hint_at(draw, &w, "PgDn", "more", &x);
+	else if (top > 0)
+		draw_hint_at(draw, &w, "PgUp", "its beginning", &x);
 }
 
+/* The text and, below it, the choices. */
 static void draw_choose(Draw *draw, const Dialog *dialog)
 {
 	size_t inside = MIN_OF(draw->canvas->width - 4, (size_t)WINDOW_MOST);
-	size_t lines = count_lines(draw, inside, dialog->text);
-	Window w = place_window(draw, lines + dialog->n_choices + 2);
-	size_t room = w.height > dialog->n_choices + 1 ? w.height - dialog->n_choices - 1 : 0, x = w.x;
+	size_t text = count_lines(draw, inside, dialog->text), lines = text + dialog->n_choices;
+	Window w = place_window(draw, lines + 2);
+	size_t room = w.height - 1, top = place_lines(draw, dialog, lines, room), x = w.x;
 
 	draw_frame(draw, &w, dialog->title);
-	draw_paragraphs(draw, w.y, w.x, w.width, room, 0, dialog->text ?: "", STYLE_DIALOG, false);
+	if (text > 0)
+		draw_paragraphs(draw, w.y, w.x, w.width, room, top, dialog->text, STYLE_DIALOG, false);
 	for (size_t i = 0; i < dialog->n_choices; i++) {
-		size_t y = w.y + MIN_OF(lines, room) + i, at;
+		size_t line = text + i, y, at;
 
-		if (y + 1 >= w.y + w.height)
-			break;
+		if (line < top || line - top >= room)
+			continue;
+		y = w.y + line - top;
 		at = canvas_put(draw->canvas, y, w.x, dialog->choices[i].text, STYLE_HINT_KEY) + 2;
 		draw_bytes(draw, y, at, w.x + w.width - at, dialog->choices[i].title, FORMAT_SENTENCE,
 			   STYLE_DIALOG);
 	}
 	draw_hint_at(draw, &w, "Esc", "nothing of this", &x);
+	if (top + room < lines)
+		draw_hint_at(draw, &w, "PgDn", "more", &x);
+	else if (top > 0)
+		draw_hint_at(draw, &w, "PgUp", "the first", &x);
 }
 
 static void draw_prompt(Draw *draw, const Dialog *dialog)
@@ -149,19 +171,19 @@ static void draw_prompt(Draw *draw, const Dialog *dialog)
 static void draw_show(Draw *draw, const Dialog *dialog)
 {
 	size_t width = draw->canvas->width, height = draw->canvas->height, x = 0;
-	size_t room = height > 2 ? height - 2 : height;
+	size_t room = height > 2 ? height - 2 : height, lines;
 
 	canvas_clear(draw->canvas);
 	if (height > 2)
 		draw_bytes(draw, 0, 0, width, dialog->title ?: "", FORMAT_SENTENCE, STYLE_TITLE);
-	draw->places->page = room;
-	draw->places->lines = draw_paragraphs(draw, height > 2 ? 1 : 0, 0, width, room, dialog->top,
-					      dialog->text ?: "", STYLE_PLAIN, true);
+	lines = draw_paragraphs(draw, 0, 0, width, 0, 0, dialog->text ?: "", STYLE_PLAIN, true);
+	draw_paragraphs(draw, height > 2 ? 1 : 0, 0, width, room, place_lines(draw, dialog, lines, room),
+			dialog->text ?: "", STYLE_PLAIN, true);
 	if (height <= 2)
 		return;
 	canvas_blank(draw->canvas, height - 1, 0, width, STYLE_HINT);
 	x = draw_hint(draw, height - 1, x, "Esc", 3, "back");
-	if (draw->places->lines > room)
+	if (lines > room)
 		x = draw_hint(draw, height - 1, x, "Up Down PgDn", 12, "scroll");
 	(void)draw_hint(draw, height - 1, x, "mouse", 5, "selects text");
 }

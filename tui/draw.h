@@ -21,8 +21,7 @@ typedef struct DrawPlaces {
 	size_t rows, n_rows; /* first line and number of lines of the table */
 	size_t top;          /* the row on the first line */
 	size_t page;         /* lines that a page is, of whatever scrolls now */
-	size_t lines;        /* of a SHOW dialog, all of them */
-	size_t details_lines, details_height;
+	size_t lines;        /* of a window that scrolls, all of them; 0: none does */
 	bool has_cursor;
 	size_t cursor_y, cursor_x;
 } DrawPlaces;

@@ -141,6 +141,21 @@ static void dump_refuse(Dump *dump, int status, const char *sentence)
 	finish(dump, status);
 }
 
+/* Of several sessions nobody has named one: that is said beside what is printed. Return: 0 or -ENOMEM. */
+static int tell_newest(const Dump *dump, const ModelSession *session, size_t n)
+{
+	const ViewContext context = { .model = dump->model, .utf8 = dump->options->style.utf8 };
+	_cleanup_free_ char *who = NULL, *text = NULL;
+	int r = words_session(&context, session, &who);
+
+	if (r == 0)
+		r = words_set(&text, "of %zu sessions the newest is shown, %s; --session ID shows another", n,
+			      who);
+	if (r == 0)
+		print_complaint_of(dump->options->err, "claude-sandbox-tui", text);
+	return r;
+}
+
 /* The session that is meant becomes the open one. Return: is there one, or none needed? */
 static bool choose(Dump *dump)
 {
@@ -154,23 +169,25 @@ static bool choose(Dump *dump)
 		const ModelSession *session = dump->model->sessions[i];
 
 		if (!options->session || starts_with(session->session.id, options->session)) {
-			found = session;
+			found = session; /* the newest comes last */
 			n++;
 		}
 	}
-	if (n == 1)
-		return model_open(dump->model, found->session.id) == 0;
-	if (options->session)
+	if (n == 0) {
 		dump_refuse(dump, CS_EXIT_FOUND,
-			    n == 0 ? "no session has that id; '--dump sessions' lists them"
-				   : "more than one session's id begins so; give more of it");
-	else
-		dump_refuse(dump, CS_EXIT_FOUND,
-			    n == 0 ? "there is no session; start an agent in a project"
-				   : "there is more than one session; name one by its id ('--dump sessions' "
-				     "lists "
-				     "them)");
-	return false;
+			    options->session ? "no session has that id; '--dump sessions' lists them"
+					     : "there is no session; start an agent in a project");
+		return false;
+	}
+	if (n > 1 && options->session) {
+		dump_refuse(dump, CS_EXIT_FOUND, "more than one session's id begins so; give more of it");
+		return false;
+	}
+	if (model_open(dump->model, found->session.id) < 0 || (n > 1 && tell_newest(dump, found, n) < 0)) {
+		dump_refuse(dump, CS_EXIT_REFUSED, "no memory; close something");
+		return false;
+	}
+	return true;
 }
 
 static bool is_settled(const ModelTable *table)

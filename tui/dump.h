@@ -9,7 +9,7 @@
 
 typedef struct DumpOptions {
 	const View *view;
-	const char *session; /* id or its beginning; NULL: the only one, where the view is about one */
+	const char *session; /* id or its beginning; NULL: the newest, where the view is about one */
 	const char *host;    /* valid (client_remote_is_valid()), or NULL */
 	bool json;
 	FILE *out, *err;

@@ -14,6 +14,15 @@ static char *sentence_of(Question *question, sd_bus_message *reply)
 
 /* ---- the manager ---- */
 
+/* *sentence is taken. */
+static void fail_list(Feed *feed, char *sentence)
+{
+	free(feed->model->sessions_problem);
+	feed->model->sessions_problem = sentence;
+	feed->model->sessions_state = MODEL_FAILED;
+	model_touch(feed->model, MODEL_SESSIONS);
+}
+
 static void take_list(Question *question, sd_bus_message *reply)
 {
 	ClientSessions sessions = { 0 };
@@ -22,17 +31,14 @@ static void take_list(Question *question, sd_bus_message *reply)
 
 	feed->listing = false;
 	if (sd_bus_message_is_method_error(reply, NULL)) {
-		_cleanup_free_ char *sentence = sentence_of(question, reply);
-
-		free(feed->model->sessions_problem);
-		feed->model->sessions_problem = TAKE_PTR(sentence);
-		feed->model->sessions_state = MODEL_FAILED;
-		model_touch(feed->model, MODEL_SESSIONS);
+		fail_list(feed, sentence_of(question, reply));
 		return;
 	}
 	r = client_read_sessions(reply, &sessions);
 	if (r >= 0)
-		(void)model_take_sessions(feed->model, &sessions);
+		r = model_take_sessions(feed->model, &sessions);
+	if (r < 0)
+		fail_list(feed, feed_sentence(feed, r, NULL));
 }
 
 static void ask_list(Feed *feed)
@@ -196,30 +202,38 @@ static void ask_tables(Feed *feed, ModelSession *session, unsigned parts)
 			ask_table(feed, session, i);
 }
 
+/* *sentence is taken; what was known stays. session: NULL where it is not known. */
+static void fail_details(Model *model, ModelSession *session, char *sentence)
+{
+	if (session) {
+		if (session->details_state != MODEL_HERE)
+			session->details_state = MODEL_FAILED;
+		free(session->details_problem);
+		session->details_problem = TAKE_PTR(sentence);
+		model_touch(model, MODEL_SESSIONS | MODEL_DETAILS);
+	}
+	free(sentence);
+}
+
 static void take_details(Question *question, sd_bus_message *reply)
 {
 	Model *model = question->feed->model;
 	ModelSession *session = model_session(model, question->session);
 	ClientDetails details = { 0 };
+	int r;
 
 	if (session)
 		session->details_asked = false;
 	/* One that has ended in between. */
 	if (sd_bus_message_is_method_error(reply, NULL)) {
-		_cleanup_free_ char *sentence = sentence_of(question, reply);
-
-		if (session && session->details_state != MODEL_HERE)
-			session->details_state = MODEL_FAILED;
-		if (session) {
-			free(session->details_problem);
-			session->details_problem = TAKE_PTR(sentence);
-		}
+		fail_details(model, session, sentence_of(question, reply));
 		return;
 	}
-	if (client_read_details(reply, &details) >= 0)
-		(void)model_take_details(model, question->session, &details);
-	else if (session)
-		session->details_state = MODEL_FAILED;
+	r = client_read_details(reply, &details);
+	if (r >= 0)
+		r = model_take_details(model, question->session, &details);
+	if (r < 0)
+		fail_details(model, session, feed_sentence(question->feed, r, NULL));
 }
 
 void feed_ask_details(Feed *feed, const char *id)

@@ -156,6 +156,8 @@ static void take_subscription(Question *question, sd_bus_message *reply)
 	}
 	feed_set_owner(feed, sd_bus_message_get_sender(reply));
 	feed->shown = true;
+	/* What happens in its directory is nothing to wake up for any more. */
+	feed->socket = bus_socket_free(feed->socket);
 	set_link(feed, LINK_UP, NULL);
 	make_all_stale(feed);
 }

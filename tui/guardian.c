@@ -2,6 +2,7 @@
 #include "tui/guardian.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -27,37 +28,51 @@ static bool same_modes(const struct termios *a, const struct termios *b)
 	       a->c_lflag == b->c_lflag && memcmp(a->c_cc, b->c_cc, sizeof(a->c_cc)) == 0;
 }
 
+static void say(const Watch *watch, const char *text)
+{
+	size_t n = strlen(text);
+
+	while (n > 0) {
+		ssize_t written = write(watch->terminal_fd, text, n);
+
+		if (written < 0 && errno != EINTR)
+			return;
+		text += written > 0 ? written : 0;
+		n -= written > 0 ? (size_t)written : 0;
+	}
+}
+
 /*
- * The shell may be quicker: modes that are not those of the program any more are its own. What is written
- * is written in either case, since no shell does it.
+ * What is written is written in any case, since no shell does it. Then the modes: those that are not the
+ * program's any more are the shell's own, which was quicker. Its prompt may stand on the screen that is gone
+ * now, and nobody but the shell can write it again.
  */
 static void give_back(const Watch *watch)
 {
 	struct termios now;
-	const char *at = watch->farewell;
-	size_t n = strlen(at);
 
-	if (tcgetattr(watch->terminal_fd, &now) == 0 && same_modes(&now, &watch->order.modes))
+	say(watch, watch->farewell);
+	if (tcgetattr(watch->terminal_fd, &now) < 0)
+		return;
+	if (same_modes(&now, &watch->order.modes))
 		(void)tcsetattr(watch->terminal_fd, TCSANOW, watch->natural);
-	while (n > 0) {
-		ssize_t written = write(watch->terminal_fd, at, n);
-
-		if (written < 0 && errno != EINTR)
-			return;
-		at += written > 0 ? written : 0;
-		n -= written > 0 ? (size_t)written : 0;
-	}
+	else
+		say(watch, "claude-sandbox-tui was killed; Enter shows the prompt again\r\n");
 }
 
 _noreturn_ static void watch_program(Watch *watch)
 {
 	struct pollfd fds[] = { { .fd = watch->order_fd, .events = POLLIN },
 				{ .fd = watch->program_fd, .events = POLLIN } };
+	bool ended = false;
 
 	for (;;) {
 		if (poll(fds, ELEMENTSOF(fds), -1) < 0 && errno != EINTR)
 			_exit(1);
-		/* What was said before the end counts. */
+		/*
+		 * What was said before the end counts. Its end of the socket closes before its parent, the
+		 * shell, hears that it died: the terminal is as it was before a prompt is written.
+		 */
 		if (fds[0].revents) {
 			Order order;
 			ssize_t n = recv(watch->order_fd, &order, sizeof(order), MSG_DONTWAIT);
@@ -66,14 +81,33 @@ _noreturn_ static void watch_program(Watch *watch)
 				watch->order = order;
 				continue;
 			}
-			if (n == 0)
-				fds[0].fd = -1;
+			ended = n == 0;
 		}
-		if (fds[1].revents) {
+		if (ended || fds[1].revents) {
 			if (watch->order.ours)
 				give_back(watch);
 			_exit(0);
 		}
+	}
+}
+
+/* Whatever else is open here, a bus's connection above all, is the program's to close. */
+static void close_others(const Watch *watch)
+{
+	const int kept[] = { watch->terminal_fd, watch->order_fd, watch->program_fd };
+	int first = 0;
+
+	for (;;) {
+		int next = INT_MAX;
+
+		for (size_t i = 0; i < ELEMENTSOF(kept); i++)
+			if (kept[i] >= first && kept[i] < next)
+				next = kept[i];
+		if (next > first)
+			(void)close_range((unsigned)first, (unsigned)next - 1, 0);
+		if (next == INT_MAX)
+			return;
+		first = next + 1;
 	}
 }
 
@@ -86,6 +120,7 @@ _noreturn_ static void child(Watch *watch)
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)setsid();
 	(void)prctl(PR_SET_NAME, "tui-guardian", 0, 0, 0);
+	close_others(watch);
 	watch_program(watch);
 }
 

@@ -17,6 +17,7 @@ int main(int argc, char **argv)
 	_cleanup_free_ char *problem = NULL;
 	Options options = { 0 };
 	AppOptions app = { 0 };
+	PrintStyle style;
 	int r;
 
 	r = options_parse(argc, argv, &options, &problem);
@@ -30,6 +31,9 @@ int main(int argc, char **argv)
 		printf("claude-sandbox-tui %s\n", CS_VERSION);
 		return print_result(stdout) < 0 ? CS_EXIT_REFUSED : 0;
 	}
+	/* tui/format asks the C library for widths, with a screen and without one. */
+	style = print_style(stdout);
+	style.utf8 = term_prepare();
 	if (options.dump)
 		return dump_run(&(DumpOptions){ .view = view_find(options.dump),
 						.session = options.session,
@@ -37,9 +41,9 @@ int main(int argc, char **argv)
 						.json = options.json,
 						.out = stdout,
 						.err = stderr,
-						.style = print_style(stdout) });
-	app.utf8 = term_prepare();
-	app.colour = print_style(stdout).colour;
+						.style = style });
+	app.utf8 = style.utf8;
+	app.colour = style.colour;
 	app.host = options.host;
 	app.view = options.view;
 	r = app_run(&app, &problem);

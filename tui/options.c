@@ -123,7 +123,7 @@ void options_help(FILE *out)
 		     "\n"
 		     "  --view VIEW     begin with this view\n"
 		     "  --dump VIEW     print a view and exit; with --json as JSON\n"
-		     "  ID              of this session (or the beginning of its id); else of the only one\n"
+		     "  ID              of this session (or the beginning of its id); else of the newest\n"
 		     "  -H, --host      look at another machine, by ssh\n"
 		     "  -h, --help      this help\n"
 		     "  --version       show the version\n"

@@ -27,6 +27,7 @@ typedef struct Dialog {
 	LineEditor line;
 	bool unchecked; /* PROMPT: the service has not said yet whether what is typed can be done */
 	bool entered;   /* PROMPT: it is taken as soon as the service says so */
+	bool seen;      /* CONFIRM: its last line has been on the screen; it can be answered */
 	size_t top;
 	const Effect *choices; /* CHOOSE */
 	size_t n_choices;
@@ -40,7 +41,6 @@ typedef struct Screen {
 	const char *empty;    /* why there is no row */
 	const char *details;  /* of the selected row: lines of bytes; NULL for none */
 	bool details_shown;
-	size_t details_top;
 	const char *message; /* NULL: none */
 	Style message_style;
 	Dialog dialog;

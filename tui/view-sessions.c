@@ -38,11 +38,16 @@ static Style state_style(const char *state)
 	return streq(state, "stopped") || streq(state, "offline") ? STYLE_CAUTION : STYLE_FAINT;
 }
 
+/* A clock that was set back makes no negative age. */
+static uint64_t lasted(const ViewContext *context, uint64_t started_usec)
+{
+	return context->now_usec > started_usec ? context->now_usec - started_usec : 0;
+}
+
 /* In minutes: the screen is drawn once in each. */
 static char *age(const ViewContext *context, uint64_t started_usec)
 {
-	/* A clock that was set back makes no negative age. */
-	uint64_t usec = context->now_usec > started_usec ? context->now_usec - started_usec : 0;
+	uint64_t usec = lasted(context, started_usec);
 
 	return usec < 60 * USEC_PER_SEC ? strdup("<1m") : format_age(usec);
 }
@@ -63,7 +68,7 @@ static int row(const ViewContext *context, const ModelSession *session, Rows *to
 	(void)rows_cell(to, of->user, STYLE_PLAIN);
 	(void)rows_cell_number(to, uid, of->uid, STYLE_PLAIN);
 	(void)rows_cell(to, of->state, state_style(of->state));
-	(void)rows_cell_number(to, how_old, context->now_usec - of->started_usec, STYLE_PLAIN);
+	(void)rows_cell_number(to, how_old, lasted(context, of->started_usec), STYLE_PLAIN);
 	(void)rows_cell_number(to, started, of->started_usec, STYLE_PLAIN);
 	(void)rows_cell(to,
 			!known   ? ""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The system bus of the lab: the real dbus-daemon at the real path, the real polkitd, and what they say."""
 
+import json
 import os
 import signal
 import socket
@@ -119,3 +120,46 @@ def wait_socket(path, limit):
 def select_nothing(seconds):
     import select
     select.select([], [], [], seconds)
+
+
+def as_user(user, function):
+    """What function(connection) returns (JSON values only), called in a process that is that user's."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        value = None
+        try:
+            os.close(read)
+            os.initgroups(user.name, user.gid)
+            os.setgid(user.gid)
+            os.setuid(user.uid)
+            value = function(Bus.connect())
+        except BaseException as error:                 # the parent shows it
+            value = f"in the caller's process: {error!r}"
+        finally:
+            os.write(write, json.dumps(value).encode())
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as f:
+        value = json.loads(f.read())
+    os.waitpid(pid, 0)
+    return value
+
+
+def send_rows(word, user):
+    """user sends a row, for the call that is known by word, to everybody on the bus; all of it has arrived."""
+    def forge(connection):
+        import dbus
+        driver = connection.get_object("org.freedesktop.DBus", "/org/freedesktop/DBus", introspect=False)
+        for name in driver.ListNames(dbus_interface="org.freedesktop.DBus"):
+            row = dbus.lowlevel.SignalMessage(PATH, MANAGER, "Row")
+            row.append(word, ("00", "fail", "forged", "forged too", "forged"), signature="s(sssss)")
+            row.set_destination(name)
+            if name.startswith(":"):
+                connection.send_message(row)
+        # the bus answers behind what it has passed on
+        driver.GetId(dbus_interface="org.freedesktop.DBus")
+        return "sent"
+    answer = as_user(user, forge)
+    if answer != "sent":
+        raise AssertionError(answer)

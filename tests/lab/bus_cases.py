@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ElementTree
 
 import bus
 import machine
+from bus import as_user
 from case import SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, BOB, ROOT
 
@@ -70,30 +71,6 @@ def answer(result):
     """The values of a reply in busctl's JSON."""
     equal(result.status, 0, repr(result))
     return json.loads(result.out)["data"]
-
-
-def as_user(user, function):
-    """What function(connection) returns (JSON values only), called in a process that is that user's."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        value = None
-        try:
-            os.close(read)
-            os.initgroups(user.name, user.gid)
-            os.setgid(user.gid)
-            os.setuid(user.uid)
-            value = function(bus.Bus.connect())
-        except BaseException as error:                 # the parent shows it
-            value = f"in the caller's process: {error!r}"
-        finally:
-            os.write(write, json.dumps(value).encode())
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as f:
-        value = json.loads(f.read())
-    os.waitpid(pid, 0)
-    return value
 
 
 def error_of(member, signature="", *arguments, user=ALICE, interface=bus.MANAGER, path=bus.PATH):

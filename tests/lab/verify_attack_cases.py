@@ -3,12 +3,14 @@
 
 import os
 import re
+import signal
 import subprocess
 
+import bus
 import machine
 from bus_cases import Held
 from case import SANDBOX, equal, holds, test, wait_for
-from machine import ALICE, BOB
+from machine import ALICE, BOB, MALLORY
 from verify_cases import verify
 
 STARVER = r"""
@@ -91,3 +93,25 @@ def listeners_do_not_name_the_session(lab):
         process.wait(30)
         holds(not any(held.id in name for name in names), str(names))
         equal(held.end(), 3)
+
+
+@test(90, needs="bus")
+def rows_of_others(lab):
+    """Another user may send anything to a client's name on the bus: it is no row of its checks, and none of them fails by it."""
+    lab.install_agent(ALICE)
+    lab.undo.append(lambda: lab.remove_agent(ALICE))
+    with Held(lab) as held:
+        for words, last in ((["verify", "--probes", held.id], b"\n22 "), (["doctor"], b"\nchain.end ")):
+            run = lab.start([SANDBOX, *words], ALICE, cwd=lab.workspace(ALICE), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            seen = run.stdout.readline()
+            # it waits for more rows, in the middle of its run
+            service = lab.service_pid()
+            os.kill(service, signal.SIGSTOP)
+            try:
+                bus.send_rows(words[0], MALLORY)
+                holds(run.poll() is None, f"{words}: it had ended already")
+            finally:
+                os.kill(service, signal.SIGCONT)
+            seen += run.stdout.read()
+            equal(run.wait(30), 0, f"{words}: {seen!r}")
+            holds(b"forged" not in seen and last in seen, f"{words}: {seen!r}")

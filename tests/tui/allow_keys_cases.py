@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+from contextlib import ExitStack
 
 import authority
 import machine
@@ -212,3 +213,42 @@ def always_is_for_everybody(lab):
         window.keys("3").shows("10.0.0.0/8")
         window.keys("End").shows("10.1.0.5/32", "allow")
         window.keys("5").shows("10.1.0.5", CONFIG + ":1")
+
+
+@test(deadline=60, needs="bus")
+def a_question_is_read_to_its_end(lab):
+    """In a window that has no room for it: what has not been seen cannot be agreed to."""
+    addresses = [f"10.9.0.{number}" for number in range(1, 13)]
+    lab.configure("".join(f"allow-ip = {address}\n" for address in addresses))
+    with Window(lab, user=ROOT, columns=40, rows=10) as window:
+        window.keys("5").shows("1/12")
+        for number, _ in enumerate(addresses, 1):
+            window.keys("x").shows(f"{number} change")
+            window.keys("Down")
+        window.keys("s")
+        screen = window.shows("For the agents of all users", "Close 10.9.0.1;", "n no", "PgDn more")
+        holds("y yes" not in screen and "10.9.0.12" not in screen, screen)
+        window.keys("Down", "Down", "Up").lacks("For the agents")
+        window.keys("y", "y")
+        holds("y yes" not in window.screen() and file_says(addresses[0]), "two pages are not all of it")
+        window.keys("G").shows("Close 10.9.0.12;", "y yes", "PgUp its beginning")
+        # what has been read can be agreed to from anywhere, and is not scrolled away by another size
+        window.keys("g").shows("Close 10.9.0.1;", "y yes")
+        window.keys("G").resize(100, 30).shows("For the agents of all users", "Close 10.9.0.12;", "y yes")
+        window.resize(40, 10).shows("y yes")
+        window.keys("y").shows("saved", "No internal address")
+        equal(configured(lab), [])
+
+
+@test(deadline=60, needs="bus")
+def more_choices_than_lines(lab):
+    with ExitStack() as stack:
+        sessions = [stack.enter_context(Session(lab)) for _ in range(8)]
+        window = stack.enter_context(Window(lab, columns=60, rows=8))
+        window.shows("running")
+        window.keys("2", "=").shows("Compare with which session", "1  the shell", "PgDn more")
+        last = sessions[-2].id
+        holds(last not in window.screen(), window.screen())
+        window.keys("PageDown").shows("7  the shell", "PgUp the first")
+        window.keys("7").shows("The two sessions see the same")
+

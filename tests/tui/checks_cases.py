@@ -2,9 +2,12 @@
 """Verify and Doctor on the screen: rows as they come, what they found, what helps."""
 
 import json
+import os
+import signal
 
+import bus
 from case import SANDBOX, equal, holds, test
-from machine import ALICE
+from machine import ALICE, MALLORY
 from window import TUI, Session, Window
 
 
@@ -48,3 +51,22 @@ def both_without_a_screen(lab):
     command = json.loads(lab.run([SANDBOX, "doctor", "--json"], limit=40).out)["rows"]
     ours = {row["id"]: row["status"] for row in rows}
     equal({name for name in ours if name.startswith("chain.")}, {row["id"] for row in command if row["id"].startswith("chain.")})
+
+
+@test(deadline=90, needs="bus")
+def rows_of_others(lab):
+    """While a run is awaited, another user sends rows for it: they are not shown, and nothing fails by them."""
+    with Session(lab), Window(lab, columns=120, rows=60) as window:
+        window.shows("running")
+        service = lab.service_pid()
+        for number, (view, words) in enumerate((("7", ("22/22", "None of 22 checks failed")), ("8", ("start: its end", "this machine"))), 1):
+            os.kill(service, signal.SIGSTOP)
+            try:
+                window.keys(view, "r").shows("The first row is awaited")
+                bus.send_rows(f"tui-{number}", MALLORY)
+            finally:
+                os.kill(service, signal.SIGCONT)
+            window.wait(lambda seen: "so far" not in seen and "awaited" not in seen, "the run has ended", 30)
+            window.keys("End")
+            screen = window.shows(*words)
+            holds("forged" not in screen and "FAILED" not in screen, screen)

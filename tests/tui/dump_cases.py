@@ -2,6 +2,7 @@
 """`--dump`: views without a screen."""
 
 import json
+import os
 
 from case import SANDBOX, equal, holds, test
 from machine import ALICE, BOB
@@ -59,10 +60,16 @@ def programs_get_what_the_command_says(lab):
 @test(needs="bus")
 def which_session_is_meant(lab):
     dump(lab, "exposure").refused(1, "there is no session", program="claude-sandbox-tui")
+    with Session(lab):
+        result = dump(lab, "exposure").ok()
+        equal(result.err, b"", "the only one needs no word")
     with Session(lab) as one, Session(lab, workspace=lab.workspace(ALICE, "other")) as two:
+        # the newest, and that is said
         result = dump(lab, "exposure")
-        equal((result.status, result.err.count(b"\n")), (1, 1), repr(result))
-        holds(b"more than one session" in result.err, repr(result))
+        equal(result.status, 0, repr(result))
+        holds(b"/home/alice/other" in result.out and b"/home/alice/project" not in result.out, repr(result))
+        equal(result.err.decode(), f"claude-sandbox-tui: of 2 sessions the newest is shown, the shell session {two.id} of alice "
+              "in /home/alice/other; --session ID shows another\n")
         for session, place in ((one, "project"), (two, "other")):
             paths = [row["path"] for row in objects(lab, "exposure", session.id)]
             holds(f"/home/alice/{place}" in paths, f"{session.id} is in {place}: {paths}")
@@ -88,7 +95,6 @@ def nobody_answers(lab):
 @test(needs="bus")
 def a_strange_workspace_is_escaped(lab):
     place = f"{ALICE.home}/x\x1b[31m\udcff\u202e"
-    import os
     os.mkdir(place)
     os.chown(place, ALICE.uid, ALICE.gid)
     lab.undo.append(lambda: os.rmdir(place))
@@ -99,6 +105,18 @@ def a_strange_workspace_is_escaped(lab):
             holds(b"\x1b" not in out and b"\xff" not in out and b"\xe2\x80\xae" not in out, f"{view}: {out!r}")
             holds(b"\\\\xff" in dump(lab, view, "--json").ok().out, "as the command has it")
         holds(session.id in dump(lab, "sessions").out.decode(), "it is listed")
+
+
+@test(needs="bus")
+def letters_of_other_languages(lab):
+    """As they are where the reader takes UTF-8, escaped where not; in the sentence above the table too."""
+    place = lab.workspace(ALICE, "\u00fcbung-\u65e5\u672c")
+    lab.undo.append(lambda: os.rmdir(place))
+    with Session(lab, PROBE, workspace=place) as session:
+        for view in ("sessions", "denied"):
+            for locale, wanted in (("C.UTF-8", place.encode()), ("C", b"/home/alice/\\xc3\\xbcbung-\\xe6\\x97\\xa5")):
+                result = lab.run([TUI, "--dump", view, session.id], env=lab.environment(ALICE, LC_ALL=locale)).ok()
+                holds(wanted in result.out, f"{view}, {locale}: {result.out!r}")
 
 
 @test(needs="bus")

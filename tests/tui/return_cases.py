@@ -87,6 +87,8 @@ def ends(lab, number):
         window.shows("$")
         wait_for(lambda: window.format("#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{mouse_sgr_flag} #{keypad_flag}")
                  == "0 1 0 0 0", f"the terminal is as it was, after signal {number}", DEADLINE)
+        # the prompt, or how to have it: one that the shell wrote on the other screen, too quickly, went with that
+        window.wait(lambda _: window.lines()[-1] == "$" or "Enter shows the prompt again" in window.screen(), "there is a prompt")
         window.line("")
         window.line("echo he''re; stty -a | tr ' ' '\\n' | grep -x -- '-\\?\\(echo\\|icanon\\|isig\\|onlcr\\)'")
         window.shows("here\nonlcr\nisig\nicanon\necho\n")
