@@ -56,6 +56,11 @@
 	"start outside of any chroot, or permit them in the security module (the kernel's log has the " \
 	"denial)"
 
+/* The caller's limits (getrlimit(2)), which its session has as well; the fix names ulimit's option */
+#define CAUSE_LIMIT_LOW "the caller's limit of %s is %llu%s, and a jail needs %llu%s"
+#define FIX_LIMIT_LOW "raise it where it was lowered (ulimit %s, or limits.conf and a new login)"
+#define FIX_LIMIT_FILE_SIZE "raise the limit of file sizes where it was lowered (ulimit -f)"
+
 /* bwrap, pasta and git; %2$s or the last %s: the package */
 #define CAUSE_PROGRAM_MISSING "%s is missing"
 #define FIX_PROGRAM_PACKAGE "install the package %s"
@@ -160,10 +165,17 @@
 #define FIX_ACTIVATION_BROKEN "install claude-sandbox again (sudo ./quickstart)"
 #define CAUSE_RUN_STALE "%zu of %s belong to no session that lives (%s)"
 #define FIX_RUN_STALE "restart claude-sandboxd, which clears up when it starts"
-#define CAUSE_CGROUP_NONE "no control groups can be made here: a session's limits do not hold"
+#define CAUSE_CGROUP_NONE                                                                                 \
+	"no control groups can be made here: memory-max and tasks-max do not hold, and an agent may use " \
+	"all that its user may"
 #define FIX_CGROUP_NONE "mount cgroup2 writable at /sys/fs/cgroup"
-#define CAUSE_CGROUP_LESS "sessions have control groups, but no limit of %s holds in them"
-#define FIX_CGROUP_LESS "enable the controllers in cgroup.subtree_control above"
+#define CAUSE_CGROUP_LESS                                                               \
+	"control groups limit %s here: %s not hold, and an agent may use all that its " \
+	"user may"
+#define FIX_CGROUP_LESS                                                                                   \
+	"for limits, boot the machine with cgroup2 alone (systemd.unified_cgroup_hierarchy=1), or start " \
+	"its "                                                                                            \
+	"container with the cgroup2 controllers memory and pids"
 
 #define CAUSE_ENVIRONMENT_WIDENS "The environment asks for more than %s gives: %s"
 #define FIX_ENVIRONMENT_WIDENS "unset the variable, or let an administrator write it into the file"

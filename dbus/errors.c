@@ -61,6 +61,7 @@ static const char *error_fix(int error)
 {
 	switch (error) {
 	case -EMFILE:
+	case -ETOOMANYREFS: /* unix(7): more descriptors under way than may be open */
 		return "raise the limit of open files (ulimit -n) to 1024 or more";
 	case -ENFILE:
 		return "this machine has no open files left: end other programs";

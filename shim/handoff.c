@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 
+#include "dbus/causes.h"
 #include "dbus/names.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -12,6 +14,20 @@
 #endif
 
 #define PARTS_MAX 256
+
+/* A file above the limit is answered by SIGXFSZ (setrlimit(2)), which would end this process without a word.
+ */
+static int limit_check(char *const *environment)
+{
+	struct rlimit limit;
+	size_t size = 0;
+
+	for (size_t i = 0; environment && environment[i]; i++)
+		size += strlen(environment[i]) + 1;
+	if (getrlimit(RLIMIT_FSIZE, &limit) < 0)
+		return -errno;
+	return limit.rlim_cur < size ? -EFBIG : 0;
+}
 
 static int write_all(int fd, struct iovec *parts, int n)
 {
@@ -106,7 +122,9 @@ int handoff_exec(const char *agent, char *const *arguments, char *const *environ
 	if (!argv)
 		return -ENOMEM;
 
-	r = environment_seal(environment, &fd);
+	r = limit_check(environment);
+	if (r == 0)
+		r = environment_seal(environment, &fd);
 	if (r < 0)
 		return r;
 
@@ -133,6 +151,8 @@ static const char *fix_of(int error)
 		return "; install claude-sandbox again (sudo ./quickstart)";
 	case -E2BIG:
 		return "; shorten the arguments or the environment";
+	case -EFBIG:
+		return "; " FIX_LIMIT_FILE_SIZE;
 	case -EMFILE:
 		return "; raise the limit of open files (ulimit -n)";
 	case -ENFILE:

@@ -9,8 +9,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "dbus/causes.h"
 #include "service/daemon/cgroup.h"
 #include "service/daemon/proc.h"
+#include "service/link/spawn.h"
 
 #define LOGIN_UID_UNSET "4294967295" /* proc_pid_loginuid(5) */
 
@@ -193,5 +195,39 @@ int caller_read(const Client *client, CallerFacts *ret, char **ret_problem)
 	facts.terminal = stat.terminal;
 	*ret = facts;
 	facts = (CallerFacts){ 0 };
+	return 0;
+}
+
+/*
+ * What the parts of a session need. What it raises for itself as far as it may is judged by the hard limit.
+ * Measured with pasta of Debian 12: it crashes with a stack of 2 MiB, and needs 68 MiB of data and 74 MiB of
+ * address space. Files are those in memory that carry arguments and environment (2 MiB), and the agent's
+ * state.
+ */
+int caller_check_limits(const struct rlimit limits[static RLIM_NLIMITS], char **ret_problem)
+{
+	static const struct {
+		__rlimit_resource_t resource;
+		bool raised;
+		rlim_t needed, unit;
+		const char *what, *unit_text, *option;
+	} wanted[] = {
+		{ RLIMIT_NOFILE, true, SPAWN_FILES_NEEDED, 1, "open files", "", "-Hn" },
+		{ RLIMIT_FSIZE, false, 4 << 20, 1 << 10, "file sizes", " KiB", "-f" },
+		{ RLIMIT_STACK, true, 4 << 20, 1 << 10, "the stack", " KiB", "-Hs" },
+		{ RLIMIT_DATA, true, 72 << 20, 1 << 10, "a program's data", " KiB", "-Hd" },
+		{ RLIMIT_AS, true, 80 << 20, 1 << 10, "a program's memory", " KiB", "-Hv" },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(wanted); i++) {
+		const struct rlimit *limit = &limits[wanted[i].resource];
+		rlim_t value = wanted[i].raised ? limit->rlim_max : limit->rlim_cur;
+
+		if (value < wanted[i].needed)
+			return refuse(ret_problem, -ENOBUFS, BECAUSE(LIMIT_LOW), wanted[i].what,
+				      (unsigned long long)(value / wanted[i].unit), wanted[i].unit_text,
+				      (unsigned long long)(wanted[i].needed / wanted[i].unit),
+				      wanted[i].unit_text, wanted[i].option);
+	}
 	return 0;
 }

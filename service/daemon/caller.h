@@ -34,3 +34,6 @@ void caller_facts_done(CallerFacts *facts);
  * otherwise than the service; other negative errnos.
  */
 int caller_read(const Client *client, CallerFacts *ret, char **ret_problem);
+
+/* Limits with which no session can begin. Return: 0; -ENOBUFS with *ret_problem (cause and fix). */
+int caller_check_limits(const struct rlimit limits[static RLIM_NLIMITS], char **ret_problem);

@@ -162,6 +162,8 @@ static int examine(Launch *launch, sd_bus_error *ret_error)
 		   "it lives where the service lives, and is not confined", NULL);
 	r = read_twins(launch);
 	if (r >= 0)
+		r = launch_check_limits(launch, ret_error);
+	if (r >= 0)
 		r = launch_check_sessions(launch, ret_error);
 	return r == -ENOMEM ? r : 0;
 }

@@ -177,9 +177,12 @@ static void add_cgroups(Launch *launch)
 		doctor_add(launch, DOCTOR_CGROUP, ROW_PASS, "with limits of memory and tasks", NULL);
 	else {
 		(void)refuse(&sentence, 0, BECAUSE(CGROUP_LESS),
-			     memory ? "tasks"
-			     : pids ? "memory"
-				    : "memory and tasks");
+			     memory ? "no processes"
+			     : pids ? "no memory"
+				    : "neither memory nor processes",
+			     memory ? "tasks-max does"
+			     : pids ? "memory-max does"
+				    : "memory-max and tasks-max do");
 		if (sentence)
 			doctor_add_sentence(launch, DOCTOR_CGROUP, ROW_NOTE, sentence);
 	}

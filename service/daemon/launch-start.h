@@ -64,6 +64,7 @@ void launch_free(Launch *launch);
 /* The parts of launch_begin(). Return: as that. *ret is in the manager's list, and call is kept. */
 int launch_new(Manager *manager, Client *client, sd_bus_message *call, const LaunchKind *kind, Launch **ret);
 int launch_check_caller(Launch *launch, sd_bus_error *reterr);
+int launch_check_limits(const Launch *launch, sd_bus_error *reterr);
 int launch_check_pending(const Launch *launch, sd_bus_error *reterr);
 int launch_check_sessions(const Launch *launch, sd_bus_error *reterr);
 int launch_check_agent(Launch *launch, sd_bus_error *reterr);

@@ -155,6 +155,14 @@ int launch_check_caller(Launch *launch, sd_bus_error *reterr)
 	return check_account(launch, reterr);
 }
 
+int launch_check_limits(const Launch *launch, sd_bus_error *reterr)
+{
+	_cleanup_free_ char *problem = NULL;
+	int r = caller_check_limits(launch->facts.limits, &problem);
+
+	return r < 0 ? refuse_call(reterr, r, CS_ERROR_JAIL_UNAVAILABLE, problem) : 0;
+}
+
 /* TIOCSTI and its like type into a terminal whoever holds it: the caller's own never enters a jail. */
 static int check_terminal(const Launch *launch, sd_bus_error *reterr)
 {
@@ -377,6 +385,8 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 	if (r < 0)
 		return r;
 	r = launch_check_caller(launch, reterr);
+	if (r >= 0)
+		r = launch_check_limits(launch, reterr);
 	if (r >= 0)
 		r = kind->read(launch, call, reterr);
 	if (r >= 0)

@@ -23,6 +23,9 @@ enum {
 	SPAWN_FD_MAX = 13,
 };
 
+/* Open files that a session needs: what the jail is given lies above all numbers that it has there. */
+#define SPAWN_FILES_NEEDED 512u
+
 /* The stage of `session` itself, which could not begin to listen; the others are the service's own. */
 #define SPAWN_STAGE_PROGRAM 100u
 

@@ -5,6 +5,9 @@
 
 #define PROGRAM_MSEC 1000
 
+/* What pasta says of itself where whoever built it named no version, as Debian 12's. */
+#define NO_VERSION "unknown version"
+
 /* The first line of what a program says of itself, or where it is. */
 static void say_version(Doctor *doctor, const char *id, const char *path)
 {
@@ -12,7 +15,9 @@ static void say_version(Doctor *doctor, const char *id, const char *path)
 
 	if (program_output(path, "--version", PROGRAM_MSEC, &text) == 0)
 		*strchrnul(text, '\n') = '\0';
-	if (text && *text)
+	if (text && strstr(text, NO_VERSION))
+		doctor_say(doctor, id, ROW_PASS, NULL, "%s (it was built without a version number)", path);
+	else if (text && *text)
 		doctor_say(doctor, id, ROW_PASS, NULL, "%s, %s", path, text);
 	else
 		doctor_say(doctor, id, ROW_NOTE, NULL, "%s does not say its version", path);

@@ -8,6 +8,8 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
+#include "dbus/causes.h"
+#include "service/link/spawn.h"
 #include "service/net/self-test.h"
 #include "service/session/anchors.h"
 #include "service/session/channel.h"
@@ -17,7 +19,7 @@
 #include "service/session/user-namespace.h"
 
 #define ANCHORS_BYTES_MAX (2u << 20) /* far above what a plan of PLAN_MOUNTS_MAX entries can say */
-#define DESCRIPTORS_NEEDED (2 * HOLDER_PLACE_MAX)
+STATIC_ASSERT(SPAWN_FILES_NEEDED == 2 * HOLDER_PLACE_MAX);
 
 /* ---- inside the fork ---- */
 
@@ -240,12 +242,10 @@ int holder_start(Holder *holder, const HolderOptions *options, JailSockets *ret_
 	pid_t parent = getpid();
 
 	/* What the jail is given lies above all numbers that it will have there. */
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < DESCRIPTORS_NEEDED)
-		return refuse(
-			ret_problem, -EMFILE,
-			"a jail needs %d open files, and the caller's limit is %llu; raise it (ulimit -Hn, "
-			"limits.conf)",
-			DESCRIPTORS_NEEDED, (unsigned long long)limit.rlim_cur);
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < SPAWN_FILES_NEEDED)
+		return refuse(ret_problem, -EMFILE, BECAUSE(LIMIT_LOW), "open files",
+			      (unsigned long long)limit.rlim_cur, "", (unsigned long long)SPAWN_FILES_NEEDED,
+			      "", "-Hn");
 	r = channel_make(pair);
 	if (r < 0)
 		return refuse(ret_problem, r, "no pair of sockets for the holder: %s", strerror(-r));

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "service/link/pack.h"
@@ -13,6 +14,7 @@
 #include "service/session/tail.h"
 
 #define PASTA_KILL_MSEC 2000
+#define LIMIT_WANTED (128u << 20) /* bytes */
 #define PASTA_MTU "65520"
 #define PASTA_MAC "02:00:00:00:00:01"
 
@@ -193,6 +195,23 @@ static void leave_apparmor(void)
 		return;
 }
 
+/*
+ * The agent's limits are its caller's; the wire's are not the agent's. Of the stack pasta takes more than 2
+ * MiB, of data and address space what its tables take.
+ */
+static void raise_limits(void)
+{
+	static const __rlimit_resource_t resources[] = { RLIMIT_STACK, RLIMIT_DATA, RLIMIT_AS };
+	struct rlimit limit;
+
+	for (size_t i = 0; i < ELEMENTSOF(resources); i++) {
+		if (getrlimit(resources[i], &limit) < 0 || limit.rlim_cur >= LIMIT_WANTED)
+			continue;
+		limit.rlim_cur = MIN_OF(limit.rlim_max, (rlim_t)LIMIT_WANTED);
+		(void)setrlimit(resources[i], &limit);
+	}
+}
+
 int pasta_start(sd_event *event, const PastaOptions *options, PastaEnded ended, void *userdata, Pasta **ret,
 		char **ret_problem)
 {
@@ -219,6 +238,7 @@ int pasta_start(sd_event *event, const PastaOptions *options, PastaEnded ended, 
 
 		program_child_reset(parent);
 		leave_apparmor();
+		raise_limits();
 		program_execute(options->path, arguments, environment, FD_NONE, FD_NONE, error_fd);
 	}
 	pasta->pid = pid;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "service/daemon/caller.h"
 #include "service/daemon/proc.h"
 
 static void the_kernel_and_its_text_agree(void **state)
@@ -41,11 +42,35 @@ static void text_that_is_short_or_odd_is_refused(void **state)
 	assert_int_equal(proc_parse_limits(text, limits), -EBADMSG);
 }
 
+/* The hard limit, where the session raises its own; of file sizes the one that holds. */
+static void limits_that_are_too_low_are_named(void **state)
+{
+	struct rlimit limits[RLIM_NLIMITS];
+	char *problem = NULL;
+
+	for (int i = 0; i < RLIM_NLIMITS; i++)
+		limits[i] = (struct rlimit){ 0, RLIM_INFINITY };
+	limits[RLIMIT_FSIZE].rlim_cur = 4 << 20;
+	assert_int_equal(caller_check_limits(limits, &problem), 0);
+	assert_null(problem);
+	limits[RLIMIT_FSIZE].rlim_cur--;
+	assert_int_equal(caller_check_limits(limits, &problem), -ENOBUFS);
+	assert_string_equal(problem, "the caller's limit of file sizes is 4095 KiB, and a jail needs 4096 "
+				     "KiB; raise it where it was lowered (ulimit -f, or limits.conf and a "
+				     "new login)");
+	free(TAKE_PTR(problem));
+	limits[RLIMIT_NOFILE].rlim_max = 511;
+	assert_int_equal(caller_check_limits(limits, &problem), -ENOBUFS);
+	assert_non_null(strstr(problem, "open files is 511, and a jail needs 512; "));
+	free(problem);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_kernel_and_its_text_agree),
 		cmocka_unit_test(text_that_is_short_or_odd_is_refused),
+		cmocka_unit_test(limits_that_are_too_low_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
