@@ -8,6 +8,7 @@
 #include "service/daemon/allow-expiry.h"
 #include "service/daemon/audit.h"
 #include "service/daemon/request.h"
+#include "service/daemon/session-tables.h"
 
 /* Ten years: what is meant to be for ever is said with 0. */
 #define SECONDS_MAX ((uint64_t)10 * 366 * 24 * 60 * 60)
@@ -23,6 +24,9 @@ static void answer(AllowCall *call, int result, const char *problem)
 	else if (result == -ESRCH && call->call)
 		(void)sd_bus_reply_method_errorf(call->call, CS_ERROR_NO_SUCH_SESSION,
 						 "The session %s has ended.", call->id);
+	else if (result == -EPROTONOSUPPORT && call->call)
+		(void)sd_bus_reply_method_errorf(call->call, CS_ERROR_SESSION_SILENT, SESSION_FOREIGN_FORMAT,
+						 call->id);
 	else if (problem && call->call)
 		(void)sd_bus_reply_method_errorf(call->call, CS_ERROR_BAD_REQUEST,
 						 "The session %s refuses %s: %s", call->id, call->address,

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include "dbus/names.h"
 #include "dbus/wire.h"
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
@@ -28,7 +29,7 @@ struct Keeper {
 	sd_event_source *process, *kill_timer, *quiet;
 	unsigned changes; /* not told yet */
 	LinkTable asking; /* LINK_TABLE_MAX: nothing */
-	bool ask_again, told, silent, connected;
+	bool ask_again, told, silent, connected, started;
 	uint64_t denied_usec; /* the second in which these came */
 	uint32_t denied_rows;
 };
@@ -199,7 +200,9 @@ static void take_message(Keeper *keeper, const LinkMessage *m)
 	case LINK_HELLO:
 	case LINK_STATE:
 		changes = take_state(session, m);
-		if (m->state != SESSION_STARTING && m->state != SESSION_ENDING)
+		if (session->foreign)
+			changes |= KEEPER_WARNINGS | KEEPER_POSTURE;
+		else if (m->state != SESSION_STARTING && m->state != SESSION_ENDING)
 			refresh(keeper);
 		break;
 	case LINK_EXITED:
@@ -216,6 +219,10 @@ static void take_message(Keeper *keeper, const LinkMessage *m)
 		keeper->events->rows(keeper->userdata, session, m->serial != 0, m->rows, m->n_rows);
 		return;
 	case LINK_STARTED:
+		/* Once: whoever waits for its end gives it a time from now on. */
+		if (keeper->started)
+			return;
+		keeper->started = true;
 		refresh(keeper);
 		keeper->events->started(keeper->userdata, session);
 		return;
@@ -241,10 +248,35 @@ bool keeper_is_connected(const Keeper *keeper)
 	return keeper->connected;
 }
 
+/*
+ * Of another version: the programs were exchanged while it ran, or while the service did. One that was taken
+ * over goes on. What was just started could not be told anything: the launch fails. Return: does it go on?
+ */
+static bool take_stranger(Keeper *keeper, uint32_t version)
+{
+	_cleanup_free_ char *problem = NULL;
+	Session *session = keeper->session;
+
+	session->foreign = true;
+	log_line("session %s of uid %u speaks version %u of the link, the service version %u", session->id,
+		 session->uid, version, LINK_VERSION);
+	if (keeper->connected)
+		return true;
+	(void)refuse(&problem, 0,
+		     "The installed programs are of another version than the service that runs; restart it "
+		     "(systemctl restart claude-sandboxd, or end its process: the next call starts it).");
+	keeper->events->failed(keeper->userdata, session, CS_ERROR_JAIL_UNAVAILABLE, problem);
+	keeper_kill(keeper);
+	return false;
+}
+
 static void on_message(void *userdata, const LinkMessage *m)
 {
 	Keeper *keeper = userdata;
 	Session *session = keeper->session;
+
+	if (m->kind == LINK_HELLO && m->version != LINK_VERSION && !take_stranger(keeper, m->version))
+		return;
 
 	if (session->awaited && (m->kind == LINK_HELLO || m->kind == LINK_STATE)) {
 		unsigned changes = take_state(session, m);

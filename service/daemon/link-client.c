@@ -20,11 +20,14 @@ typedef struct Question {
 	LinkDoneFunction done_function;
 	void *userdata;
 	sd_event_source *timer;
+	uint8_t *unsent; /* waits for its greeting */
+	size_t unsent_size;
 } Question;
 
 struct LinkClient {
 	unsigned n_ref;
-	bool over; /* closed() was called, or the owner has freed it */
+	bool over;             /* closed() was called, or the owner has freed it */
+	bool greeted, foreign; /* it has said which version it speaks; another one than we */
 	int fd;
 	sd_event *event;
 	sd_event_source *source;
@@ -80,6 +83,7 @@ static void question_answer(Question *question, int result, const char *problem)
 	Question answered = *question;
 
 	sd_event_source_disable_unref(question->timer);
+	free(question->unsent);
 	*question = (Question){ 0 };
 	if (answered.table_function)
 		answered.table_function(answered.userdata, result, &cells);
@@ -123,14 +127,58 @@ static Question *question_find(LinkClient *link, uint32_t serial)
 	return serial != 0 && link->verify.serial == serial ? &link->verify : NULL;
 }
 
-static int link_send(LinkClient *link, const LinkMessage *m)
+/* May it be told that? */
+static int link_check(const LinkClient *link, LinkKind kind)
+{
+	if (link->over)
+		return -ENOTCONN;
+	return link->foreign && kind != LINK_STOP ? -EPROTONOSUPPORT : 0;
+}
+
+/* Before the greeting nobody knows whether it would be understood; but for STOP. */
+static int question_send(Question *question, const LinkMessage *m)
 {
 	_cleanup_free_ uint8_t *data = NULL;
 	size_t size = 0;
 	int r;
 
 	r = link_encode(m, &data, &size, NULL);
-	return r < 0 ? r : packet_send(link->fd, data, size);
+	if (r < 0)
+		return r;
+	if (question->link->greeted || m->kind == LINK_STOP)
+		return packet_send(question->link->fd, data, size);
+	free(question->unsent);
+	question->unsent = TAKE_PTR(data);
+	question->unsent_size = size;
+	return 0;
+}
+
+static void question_greeted(Question *question)
+{
+	_cleanup_free_ uint8_t *data = TAKE_PTR(question->unsent);
+	int r;
+
+	if (!data)
+		return;
+	r = question->link->foreign ? -EPROTONOSUPPORT
+				    : packet_send(question->link->fd, data, question->unsent_size);
+	if (r < 0)
+		question_answer(question, r, NULL);
+}
+
+/* The first greeting counts. */
+static int on_hello(LinkClient *link, const LinkMessage *m)
+{
+	if (link->greeted)
+		return (m->version != LINK_VERSION) == link->foreign ? 0 : -EBADMSG;
+	link->greeted = true;
+	link->foreign = m->version != LINK_VERSION;
+	link->events->message(link->userdata, m);
+	for (size_t i = 0; !link->over && i < LINK_WAITING_MAX; i++)
+		question_greeted(&link->questions[i]);
+	if (!link->over)
+		question_greeted(&link->verify);
+	return 0;
 }
 
 static uint32_t next_serial(LinkClient *link)
@@ -148,7 +196,7 @@ static int ask_page(Question *question)
 	m.serial = question->serial;
 	m.table = question->table;
 	m.first = (uint32_t)question->cells.n_rows;
-	return link_send(question->link, &m);
+	return question_send(question, &m);
 }
 
 /*
@@ -258,6 +306,7 @@ static int link_dispatch(LinkClient *link, LinkMessage *m)
 {
 	switch (m->kind) {
 	case LINK_HELLO:
+		return on_hello(link, m);
 	case LINK_STATE:
 	case LINK_STARTED:
 	case LINK_FAILED:
@@ -282,6 +331,12 @@ static int link_dispatch(LinkClient *link, LinkMessage *m)
 	return -EBADMSG;
 }
 
+/* The same in every version (link.h); of those that a session sends. */
+static bool kind_is_common(LinkKind kind)
+{
+	return kind == LINK_HELLO || kind == LINK_DONE || kind == LINK_EXITED;
+}
+
 /* Return: 1 after a packet, 0 when nothing waits; the link may be over afterwards. */
 static int link_read(LinkClient *link)
 {
@@ -302,6 +357,9 @@ static int link_read(LinkClient *link)
 		return 0;
 	}
 	r = link_decode(buffer, (size_t)n, &m);
+	/* What it means by anything else is not known. */
+	if (link->foreign && (r == -EBADMSG || (r >= 0 && !kind_is_common(m.kind))))
+		return 1;
 	if (r >= 0)
 		r = link_dispatch(link, &m);
 	if (r < 0)
@@ -353,8 +411,6 @@ static int question_open(LinkClient *link, Question **ret)
 	Question *question = NULL;
 	int r;
 
-	if (link->over)
-		return -ENOTCONN;
 	for (size_t i = 0; i < LINK_WAITING_MAX && !question; i++)
 		if (link->questions[i].serial == 0)
 			question = &link->questions[i];
@@ -370,6 +426,7 @@ static int question_sent(Question *question, int r)
 {
 	if (r < 0) {
 		sd_event_source_disable_unref(question->timer);
+		free(question->unsent);
 		*question = (Question){ 0 };
 	}
 	return r < 0 ? r : 0;
@@ -381,7 +438,9 @@ int link_client_get_table(LinkClient *link, LinkTable table, uint32_t max_rows, 
 	Question *question;
 	int r;
 
-	r = question_open(link, &question);
+	r = link_check(link, LINK_TABLE_GET);
+	if (r == 0)
+		r = question_open(link, &question);
 	if (r < 0)
 		return r;
 	question->table = table;
@@ -398,13 +457,15 @@ static int ask(LinkClient *link, LinkMessage *m, LinkDoneFunction function, void
 	Question *question;
 	int r;
 
-	r = question_open(link, &question);
+	r = link_check(link, m->kind);
+	if (r == 0)
+		r = question_open(link, &question);
 	if (r < 0)
 		return r;
 	question->done_function = function;
 	question->userdata = userdata;
 	m->serial = question->serial;
-	return question_sent(question, link_send(link, m));
+	return question_sent(question, question_send(question, m));
 }
 
 int link_client_stop(LinkClient *link, uint64_t grace_usec, const char *why, LinkDoneFunction function,
@@ -441,8 +502,9 @@ int link_client_verify(LinkClient *link, bool probes, LinkDoneFunction function,
 	uint64_t now = 0;
 	int r;
 
-	if (link->over)
-		return -ENOTCONN;
+	r = link_check(link, LINK_VERIFY);
+	if (r < 0)
+		return r;
 	if (question->serial != 0)
 		return -EBUSY;
 	r = question_begin(link, question, LINK_CLIENT_SILENCE_USEC);
@@ -452,9 +514,9 @@ int link_client_verify(LinkClient *link, bool probes, LinkDoneFunction function,
 	link->verify_until_usec = now + LINK_CLIENT_VERIFY_USEC;
 	question->done_function = function;
 	question->userdata = userdata;
-	return question_sent(question, link_send(link, &(LinkMessage){ .kind = LINK_VERIFY,
-								       .serial = question->serial,
-								       .probes = probes }));
+	return question_sent(question, question_send(question, &(LinkMessage){ .kind = LINK_VERIFY,
+									       .serial = question->serial,
+									       .probes = probes }));
 }
 
 int link_client_new(sd_event *event, int fd, const LinkClientEvents *events, void *userdata, LinkClient **ret)

@@ -53,6 +53,7 @@ int link_peer_check(int fd, pid_t pid, uid_t uid);
 /*
  * Ask for a whole table. function is called once, later: result 0 and the cells, which it may take;
  * -ETIMEDOUT after LINK_ANSWER_USEC; -E2BIG above max_rows or LINK_CLIENT_TABLE_BYTES_MAX; others. Return: 0;
+ * -EPROTONOSUPPORT (also as the result) for a session that speaks another version of the link;
  * -EBUSY with LINK_WAITING_MAX questions open; -ENOTCONN; -EAGAIN when the session does not read.
  */
 typedef void (*LinkTableFunction)(void *userdata, int result, LinkCells *cells);

@@ -325,9 +325,9 @@ static void on_config_changed(void *userdata, bool policy, bool allow_ip)
 		signals_manager(&manager->signals, CS_SIGNAL_POLICY_CHANGED);
 	if (!allow_ip)
 		return;
-	allow_seen_look(manager->allow_seen);
 	signals_manager(&manager->signals, CS_SIGNAL_ALLOW_IP_CHANGED);
 	allow_ip_file_changed(manager);
+	allow_seen_look(manager->allow_seen);
 }
 
 static bool manager_busy(const Manager *manager)

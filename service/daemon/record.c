@@ -64,10 +64,10 @@ int record_decode(const void *data, size_t size, Record *ret)
 	record.started_usec = unpack_u64(&reader);
 	pid = unpack_u32(&reader);
 	record.start_ticks = unpack_u64(&reader);
-	r = unpack_finish(&reader);
+	r = version > RECORD_VERSION ? reader.error : unpack_finish(&reader);
 	if (r < 0)
 		return r;
-	if (version != RECORD_VERSION || pid == 0 || pid > INT32_MAX || !session_id_valid(record.id))
+	if (version < RECORD_VERSION || pid == 0 || pid > INT32_MAX || !session_id_valid(record.id))
 		return -EBADMSG;
 	record.pid = (pid_t)pid;
 	*ret = record;

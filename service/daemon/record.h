@@ -19,6 +19,7 @@ typedef struct Record {
 	uint64_t started_usec; /* CLOCK_REALTIME */
 	pid_t pid;             /* of `session` */
 	uint64_t start_ticks;  /* of that process, proc_pid_stat(5) */
+	/* Every later version begins with these, so that a session of it can still be taken over. */
 } Record;
 
 void record_done(Record *record);

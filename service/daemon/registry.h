@@ -57,6 +57,7 @@ typedef struct Session {
 	 * it. */
 	bool hidden;
 	bool awaited; /* taken over, and has not said yet how it is */
+	bool foreign; /* it speaks another version of the link: it can be seen and stopped, and no more */
 
 	struct Keeper *keeper;      /* what watches and ends it */
 	struct SessionReach *reach; /* what it is told of addresses */

@@ -5,6 +5,8 @@
 
 #include "dbus/wire.h"
 
+#define FOREIGN "another version of claude-sandbox started the session than the service is now"
+
 static const struct {
 	const char *name, *type;
 } properties[] = {
@@ -37,6 +39,8 @@ static int append_warnings(const Session *session, sd_bus_message *m)
 	int r;
 
 	r = sd_bus_message_open_container(m, 'a', "s");
+	if (r >= 0 && session->foreign)
+		r = append_text(m, FOREIGN "; it can be stopped, and start it anew to see and change more");
 	for (size_t i = 0; r >= 0 && i < session->warnings.n_rows; i++)
 		r = append_text(m, session->warnings.cells[i]);
 	for (size_t i = 0; r >= 0 && session->marks && session->marks[i]; i++)
@@ -78,7 +82,7 @@ static char *cgroup_detail(const Session *session)
 static int append_posture(const Session *session, sd_bus_message *m)
 {
 	const size_t own = session->posture.n_rows * 3;
-	_cleanup_free_ const char **cells = calloc(own + 6, sizeof(*cells));
+	_cleanup_free_ const char **cells = calloc(own + 9, sizeof(*cells));
 	_cleanup_free_ char *detail = NULL;
 
 	if (!cells)
@@ -95,7 +99,11 @@ static int append_posture(const Session *session, sd_bus_message *m)
 	cells[own + 4] = session->marks ? "laxer" : "today's";
 	cells[own + 5] =
 		session->marks ? session->marks[0] : "nothing that the configuration does not give now";
-	return wire_append_table(m, 3, cells, session->posture.n_rows + 2, SESSION_TEXT_MAX);
+	cells[own + 6] = "link";
+	cells[own + 7] = "foreign";
+	cells[own + 8] = FOREIGN ": what it says of its layers is not understood";
+	return wire_append_table(m, 3, cells, session->posture.n_rows + (session->foreign ? 3 : 2),
+				 SESSION_TEXT_MAX);
 }
 
 int session_append_property(const Session *session, const char *name, sd_bus_message *m)

@@ -124,7 +124,8 @@ static void finish(SessionReach *reach, int result, const char *problem, const L
 bool session_reach_is_refusal(int result)
 {
 	return result != -ETIMEDOUT && result != -ECONNRESET && result != -ECANCELED && result != -ENOTCONN &&
-	       result != -EPIPE && result != -EBADMSG && result != -EAGAIN && result != -EBUSY;
+	       result != -EPIPE && result != -EBADMSG && result != -EAGAIN && result != -EBUSY &&
+	       result != -EPROTONOSUPPORT;
 }
 
 /* Whoever does not answer is not asked what else was to be said. */

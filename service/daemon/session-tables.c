@@ -175,6 +175,9 @@ static void answer_error(sd_bus_message *call, const Session *session, int error
 			"The session %s ends and says nothing more; 'claude-sandbox sessions' lists what "
 			"runs.",
 			session->id);
+	else if (error == -EPROTONOSUPPORT)
+		(void)sd_bus_reply_method_errorf(call, CS_ERROR_SESSION_SILENT, SESSION_FOREIGN_FORMAT,
+						 session->id);
 	else if (error == -EINPROGRESS)
 		(void)sd_bus_reply_method_errorf(
 			call, CS_ERROR_SESSION_SILENT,

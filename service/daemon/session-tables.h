@@ -42,5 +42,10 @@ int session_table_append(sd_bus_message *reply, LinkTable table, const LinkCells
  * -EBADMSG for a number that is none; another negative errno.
  */
 int session_row_append(sd_bus_message *m, const char *signature, char *const *cells, size_t n_columns);
+/* What -EPROTONOSUPPORT of a session is to a caller; its id. */
+#define SESSION_FOREIGN_FORMAT                                                                            \
+	"Another version of claude-sandbox has started the session %s, and it does not understand this; " \
+	"stop it "                                                                                        \
+	"('claude-sandbox stop') and start it anew."
 /* Of LINK_TABLE_DENIED. */
 #define SESSION_DENIED_ROW "tssqsst"

@@ -4,6 +4,7 @@
 #include "dbus/names.h"
 #include "service/daemon/call.h"
 #include "service/daemon/request.h"
+#include "service/daemon/session-tables.h"
 #include "service/daemon/verify-call.h"
 
 typedef struct Waiting Waiting;
@@ -55,6 +56,9 @@ static void answer_error(sd_bus_message *call, const Session *session, int error
 			call, CS_ERROR_SESSION_SILENT,
 			"The session %s is about to start and cannot be checked yet; try again.",
 			session->id);
+	else if (error == -EPROTONOSUPPORT)
+		(void)sd_bus_reply_method_errorf(call, CS_ERROR_SESSION_SILENT, SESSION_FOREIGN_FORMAT,
+						 session->id);
 	else
 		(void)sd_bus_reply_method_errorf(call, CS_ERROR_NO_SUCH_SESSION,
 						 "The session %s ends and is not checked any more; "
@@ -68,7 +72,7 @@ static void answer_error(sd_bus_message *call, const Session *session, int error
 static bool never_began(int result)
 {
 	return result == -EINPROGRESS || result == -ECANCELED || result == -ECONNRESET ||
-	       result == -ENOTCONN || result == -EPIPE;
+	       result == -ENOTCONN || result == -EPIPE || result == -EPROTONOSUPPORT;
 }
 
 /* Takes the run. */

@@ -132,6 +132,9 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 
 	switch (m->kind) {
 	case LINK_HELLO:
+		pack_u32(&w, m->version);
+		encode_state(&w, m);
+		break;
 	case LINK_STATE:
 		encode_state(&w, m);
 		break;
@@ -229,6 +232,21 @@ static void decode_state(PackReader *r, LinkMessage *m)
 		r->error = r->error ?: -EBADMSG;
 }
 
+/* Strangers may have another idea of what comes behind the version. */
+static void decode_hello(PackReader *r, LinkMessage *m)
+{
+	m->version = unpack_u32(r);
+	if (r->error || m->version == LINK_VERSION) {
+		decode_state(r, m);
+		return;
+	}
+	decode_state(r, m);
+	if (r->error)
+		*m = (LinkMessage){ .kind = LINK_HELLO, .version = m->version, .state = SESSION_RUNNING };
+	r->error = 0;
+	r->offset = r->size;
+}
+
 static void decode_rows(PackReader *r, LinkMessage *m)
 {
 	size_t columns;
@@ -282,6 +300,8 @@ int link_decode(const void *data, size_t size, LinkMessage *ret)
 
 	switch (m.kind) {
 	case LINK_HELLO:
+		decode_hello(&r, &m);
+		break;
 	case LINK_STATE:
 		decode_state(&r, &m);
 		break;

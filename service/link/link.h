@@ -13,6 +13,12 @@
 
 #include "dbus/base.h"
 
+/*
+ * Of the packets below; another number with each change of one of them. In every version the same: HELLO, as
+ * far as it is listed here (more may follow), STOP, DONE and EXITED. So a service can show and stop what an
+ * older one has started, or a newer one before it was taken back; nothing else is sent to it.
+ */
+#define LINK_VERSION 16u
 #define LINK_PACKET_MAX (64u * 1024)
 #define LINK_WAITING_MAX 3
 #define LINK_ANSWER_USEC (2 * USEC_PER_SEC)
@@ -32,7 +38,7 @@ typedef enum SessionState {
 } SessionState;
 
 typedef enum LinkKind {
-	LINK_HELLO,   /* session: state, leader, jailed, denied */
+	LINK_HELLO,   /* session: version, state, leader, jailed, denied */
 	LINK_STATE,   /* session: state, leader, jailed, exit_status, denied */
 	LINK_STARTED, /* session, once: the agent was executed; Launch may reply */
 	LINK_FAILED,  /* session, once, instead of STARTED: error (a CS_ERROR_ name), text (cause and fix) */
@@ -82,6 +88,7 @@ typedef struct LinkRow {
 typedef struct LinkMessage {
 	LinkKind kind;
 	uint32_t serial;
+	uint32_t version;
 	SessionState state;
 	uint32_t leader; /* pid of the jail's init in the service's pid namespace, 0 before it runs */
 	bool jailed;
@@ -107,7 +114,10 @@ void link_message_done(LinkMessage *m);
  * refuse. The buffer is the caller's to free.
  */
 int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint32_t *ret_rows);
-/* Return: 0, -EBADMSG for anything that link_encode() cannot have written, -ENOMEM. */
+/*
+ * Return: 0, -EBADMSG for anything that link_encode() cannot have written, -ENOMEM. Of a HELLO of another
+ * version what cannot be read is left as it is in a session that runs.
+ */
 int link_decode(const void *data, size_t size, LinkMessage *ret);
 
 const char *session_state_to_string(SessionState state);

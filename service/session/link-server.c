@@ -83,6 +83,7 @@ static int link_send(LinkServer *server, const LinkMessage *m)
 static int link_send_status(LinkServer *server, LinkKind kind)
 {
 	return link_send(server, &(LinkMessage){ .kind = kind,
+						 .version = LINK_VERSION,
 						 .state = server->status.state,
 						 .leader = (uint32_t)server->status.leader,
 						 .jailed = server->status.jailed,

@@ -335,3 +335,38 @@ def idle_service_ends(machine, watch):
         assert not select.select([pidfd], [], [], 33)[0], "it leaves its subscriber alone"
         os.close(pidfd)
         watcher.close()
+
+
+@case
+def a_session_of_another_version_is_seen_and_stopped(machine, watch):
+    """Taken over with a link of another version: shown, told of, stopped; asked nothing that it would not understand."""
+    with Caller(USER) as user, Caller(0) as root:
+        session, path, _ = user.launch(b"foreign")
+        end_service()
+        listed, = user.manager("ListSessions")
+        assert (listed[0], listed[7]) == (session, "running"), listed
+        wait_for(lambda: [row[1] for row in user.get(path, SESSION, "Posture") if row[0] == "link"] == ["foreign"], "Posture")
+        assert any("another version" in text for text in user.get(path, SESSION, "Warnings"))
+        assert (user.get(path, SESSION, "Leader"), user.get(path, SESSION, "Jailed")) == (4711, True)
+        for member, signature, arguments in (("ListRoutes", "", ()), ("ListDenied", "", ()), ("Verify", "a{sv}", ({},))):
+            refused("SessionSilent", "Another version", user.call, path, SESSION, member, signature, *arguments)
+        refused("SessionSilent", "Another version", root.call, path, SESSION, "AllowIp", "sta{sv}", "10.1.2.3", 60, {})
+        assert root.manager("AddAllowIp", "ssa{sv}", "10.1.2.3", "", {}) == [session]
+        assert f"session {session} of uid {USER} speaks version 99" in machine.text()
+        user.call(path, SESSION, "Stop")
+        nothing_left(user)
+        # with an address taken away it may not go on: nobody knows whether it has it
+        user.launch(b"foreign")
+        end_service()
+        assert len(user.manager("ListSessions")) == 1
+        root.manager("RemoveAllowIp", "s", "10.1.2.3")
+        nothing_left(user)
+        machine.unconfigure()
+
+
+@case
+def programs_that_do_not_fit_are_named(machine, watch):
+    """A new `session` under an old service: the launch says what to do."""
+    with Caller(USER) as user:
+        refused("JailUnavailable", "another version", user.launch, b"foreign-first")
+        nothing_left(user)

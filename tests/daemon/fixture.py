@@ -102,9 +102,11 @@ class Machine:
             return f.read()
 
     def configure(self, text, mode=0o644):
-        with open("/etc/claude-sandbox.conf", "w") as f:
+        """At once, as editors do: a file that is written over is empty for a moment, and the service may look then."""
+        with open("/etc/claude-sandbox.conf.new", "w") as f:
             f.write(text)
-        os.chmod("/etc/claude-sandbox.conf", mode)
+        os.chmod("/etc/claude-sandbox.conf.new", mode)
+        os.rename("/etc/claude-sandbox.conf.new", "/etc/claude-sandbox.conf")
 
     def unconfigure(self):
         if os.path.lexists("/etc/claude-sandbox.conf"):

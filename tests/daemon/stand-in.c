@@ -27,6 +27,7 @@ typedef struct StandIn {
 	int link_fd;
 	SessionState state;
 	const char *act;
+	bool foreign; /* speaks version 99 */
 } StandIn;
 
 static _noreturn_ void give_up(int line)
@@ -55,6 +56,7 @@ static void send_state(StandIn *s, LinkKind kind)
 	LinkMessage m = LINK_MESSAGE_INIT;
 
 	m.kind = kind;
+	m.version = s->foreign ? 99 : LINK_VERSION;
 	m.state = s->state;
 	m.leader = (uint32_t)getpid();
 	m.jailed = true;
@@ -414,6 +416,8 @@ static void on_link(StandIn *s)
 	if (n < 0)
 		return;
 	NEED(link_decode(buffer, (size_t)n, &m) == 0);
+	/* Whatever else it were, a real one would not understand it and end the link. */
+	NEED(!s->foreign || m.kind == LINK_STOP);
 	if (acts(s, "deaf") || acts(s, "numb"))
 		return;
 	if (acts(s, "deaf-reach") && (m.kind == LINK_ALLOW || m.kind == LINK_REVOKE ||
@@ -434,6 +438,26 @@ static void on_link(StandIn *s)
 	}
 }
 
+/* A greeting with more behind it, and packets of kinds and forms that are not ours. */
+static void send_foreign(StandIn *s)
+{
+	LinkMessage m = {
+		.kind = LINK_HELLO, .version = 99, .state = s->state, .leader = 4711, .jailed = true
+	};
+	_cleanup_free_ uint8_t *data = NULL;
+	uint8_t longer[256] = { 0 };
+	size_t size = 0;
+
+	NEED(link_encode(&m, &data, &size, NULL) == 0 && size + 8 <= sizeof(longer));
+	memcpy(longer, data, size);
+	NEED(packet_send(s->link_fd, longer, size + 8) == 0);
+	NEED(packet_send(s->link_fd, "another kind", 12) == 0);
+	send_state(s, LINK_STATE);
+	memset(longer, 0, sizeof(longer));
+	longer[0] = LINK_STARTED;
+	NEED(packet_send(s->link_fd, longer, 40) == 0);
+}
+
 static void on_connection(StandIn *s)
 {
 	struct ucred peer;
@@ -450,6 +474,11 @@ static void on_connection(StandIn *s)
 		add_facts(s);
 	else if (acts(s, "mute-again"))
 		return;
+	s->foreign = acts(s, "foreign-first") || (acts(s, "foreign") && s->state != SESSION_STARTING);
+	if (s->foreign) {
+		send_foreign(s);
+		return;
+	}
 	send_state(s, LINK_HELLO);
 }
 
@@ -459,7 +488,7 @@ static void act(StandIn *s)
 
 	if (acts(s, "die"))
 		_exit(3);
-	if (acts(s, "silent") || acts(s, "numb"))
+	if (acts(s, "silent") || acts(s, "numb") || acts(s, "foreign-first"))
 		return;
 	if (acts(s, "garbage")) {
 		NEED(packet_send(s->link_fd, "garbage", 7) == 0);
