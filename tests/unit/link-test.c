@@ -227,6 +227,36 @@ static void link_table_goes_in_pages(void **state)
 	assert_in_range(pages, 4, 6);
 }
 
+/* Of another version as much as can be read, however it goes on. */
+static void link_greets_in_another_version(void **state)
+{
+	const LinkMessage hello = { .kind = LINK_HELLO,
+				    .version = LINK_VERSION + 1,
+				    .state = SESSION_STOPPED,
+				    .leader = 4711,
+				    .jailed = true,
+				    .denied = 5 };
+	_cleanup_free_ uint8_t *data = NULL, *longer = NULL;
+	LinkMessage m = LINK_MESSAGE_INIT;
+	size_t size = 0;
+
+	assert_int_equal(link_encode(&hello, &data, &size, NULL), 0);
+	longer = calloc(1, size + 9);
+	assert_non_null(longer);
+	memcpy(longer, data, size);
+	assert_int_equal(link_decode(longer, size + 9, &m), 0);
+	assert_int_equal(m.version, LINK_VERSION + 1);
+	assert_true(m.state == SESSION_STOPPED && m.leader == 4711 && m.jailed && m.denied == 5);
+	/* With nothing of it that makes sense, it runs. */
+	memset(longer + 8, 0xff, size - 8);
+	for (size_t n = 8; n < size + 9; n++) {
+		assert_int_equal(link_decode(longer, n, &m), 0);
+		assert_true(m.kind == LINK_HELLO && m.version == LINK_VERSION + 1);
+		assert_true(m.state == SESSION_RUNNING && m.leader == 0 && m.denied == 0);
+	}
+	assert_int_equal(link_decode(longer, 7, &m), -EBADMSG);
+}
+
 static void link_encoder_makes_nothing_that_the_decoder_refuses(void **state)
 {
 	_cleanup_free_ char *text = malloc(LINK_TEXT_MAX + 2);
@@ -438,6 +468,7 @@ int main(void)
 		cmocka_unit_test(unpack_refuses),
 		cmocka_unit_test(link_kinds_round_trip),
 		cmocka_unit_test(link_table_goes_in_pages),
+		cmocka_unit_test(link_greets_in_another_version),
 		cmocka_unit_test(link_encoder_makes_nothing_that_the_decoder_refuses),
 		cmocka_unit_test(lifeline_round_trip_and_refusals),
 		cmocka_unit_test(report_round_trip_and_refusals),

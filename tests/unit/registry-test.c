@@ -69,7 +69,7 @@ static void records_round_trip(void **state)
 		.start_ticks = 99999999999,
 	};
 	_cleanup_(record_done) Record read = { 0 };
-	_cleanup_free_ uint8_t *data = NULL;
+	_cleanup_free_ uint8_t *data = NULL, *longer = NULL;
 	size_t size = 0;
 
 	assert_int_equal(record_encode(&record, &data, &size), 0);
@@ -89,8 +89,18 @@ static void records_round_trip(void **state)
 		assert_int_equal(record_decode(data, n, &none), -EBADMSG);
 		assert_null(none.id);
 	}
-	data[0]++;
-	assert_int_equal(record_decode(data, size, &read), -EBADMSG);
+	longer = calloc(1, size + 1);
+	assert_non_null(longer);
+	memcpy(longer, data, size);
+	record_done(&read);
+	assert_int_equal(record_decode(longer, size + 1, &read), -EBADMSG);
+	/* A later version says more at its end; there is none before the first. */
+	longer[0]++;
+	assert_int_equal(record_decode(longer, size + 1, &read), 0);
+	assert_int_equal(read.start_ticks, record.start_ticks);
+	longer[0] = 0;
+	record_done(&read);
+	assert_int_equal(record_decode(longer, size, &read), -EBADMSG);
 }
 
 static void records_without_a_process_are_refused(void **state)
