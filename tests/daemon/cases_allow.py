@@ -106,6 +106,12 @@ def sessions_that_refuse_or_lie(machine, watch):
         assert root.manager("ListAllowIp") == []
 
 
+def looked(caller):
+    """The service has seen what was written: who writes in place once more empties the file for a moment."""
+    for _ in range(2):
+        caller.manager("ListSessions")
+
+
 @case
 def edits_by_hand(machine, watch):
     """Sessions follow the file, whoever changed it; one that no launch would read changes nothing."""
@@ -114,7 +120,9 @@ def edits_by_hand(machine, watch):
         machine.configure("allow-ip = 10.1.2.3\nallow-ip = 10.1.2.4\n")
         warnings(user, path, "allow 110.1.2.4")
         machine.configure("allow-ip = 10.1.2.3\nrubbish\n")
+        looked(user)
         machine.configure("allow-ip = 10.1.2.4\n", mode=0o666)
+        looked(user)
         machine.configure("allow-ip = 10.1.2.4\nallow-ip = 10.1.2.5\n")
         warnings(user, path, "allow 110.1.2.5")
         warnings(user, path, "revoke 110.1.2.3")

@@ -103,7 +103,13 @@ int main(int argc, char **argv)
 
 		while ((r = sd_bus_process(bus, NULL)) > 0)
 			;
-		if (r < 0 || poll(p, ELEMENTSOF(p), -1) < 0 || p[0].revents)
+		if (r < 0 || poll(p, ELEMENTSOF(p), -1) < 0)
 			return 0;
+		/* What has come before the end is told. */
+		if (p[0].revents) {
+			while (sd_bus_process(bus, NULL) > 0)
+				;
+			return 0;
+		}
 	}
 }

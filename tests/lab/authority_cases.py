@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import termios
 import time
 
 import bus
@@ -50,7 +51,7 @@ def a_person_is_asked_in_words(lab):
         terminal.expect("WROTE")
         equal(terminal.wait(), 0)
         equal(terminal.current_modes(), terminal.modes, "the terminal's modes")
-    equal(agents(), [], "agents that are left")
+    wait_for(lambda: not agents(), "no agent is left")
     equal(os.listdir(PLACE), ["it"])
 
 
@@ -64,7 +65,8 @@ def wrong_passwords(lab):
         seen = terminal.expect("claude-sandbox:", 20) + terminal.expect("\n")
         equal(terminal.wait(), 125, repr(seen))
         equal(terminal.current_modes(), terminal.modes)
-    equal((os.listdir(PLACE), agents(), lab.sessions()), ([], [], []))
+    wait_for(lambda: not agents(), "no agent is left")
+    equal((os.listdir(PLACE), lab.sessions()), ([], []))
 
 
 @test(90, needs="bus")
@@ -303,7 +305,7 @@ def a_password_for_the_sessions_of_others(lab):
             seen = terminal.expect(f"stopped {held.id}")
             holds(b"Password" not in seen, "asked once")
             equal(terminal.wait(), 0)
-        equal(agents(), [])
+        wait_for(lambda: not agents(), "no agent is left")
         held.process.wait(10)
 
 
@@ -338,6 +340,9 @@ def typed_into_tmux(lab):
     with Tmux(jailed(lab, ALICE)) as tmux:
         tmux.line(f"CLAUDE_SANDBOX_ALLOW_WRITE={PLACE} {SANDBOX} shell -c 'touch {PLACE}/it; echo wro''te'")
         tmux.shows("Password:", 20)
+        path = tmux.run("display-message", "-p", "#{pane_tty}").strip()
+        with open(path, "rb", buffering=0) as tty:
+            wait_for(lambda: not termios.tcgetattr(tty)[3] & termios.ECHO, "the echo is off while a password is typed")
         tmux.line(PASSWORD)
         screen = tmux.shows("\nwrote\nprompt>")
         holds(PASSWORD not in screen, screen)

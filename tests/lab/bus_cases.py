@@ -3,14 +3,16 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
+import time
 import xml.etree.ElementTree as ElementTree
 
 import bus
 import machine
 from bus import as_user
-from case import SANDBOX, equal, holds, test, wait_for
+from case import SANDBOX, equal, holds, processes, test, wait_for
 from machine import ALICE, BOB, ROOT
 
 INTERFACES = "/usr/share/dbus-1/interfaces/org.claudesandbox1.xml"
@@ -28,8 +30,23 @@ def bus_is_real(lab):
     equal(result.out, b's "js"\n', "polkit's own backend")
 
 
+def holders(fd):
+    """{pid: [command, its descriptors]} of those who have the file of fd open."""
+    wanted, found, commands = os.readlink(f"/proc/self/fd/{fd}"), {}, processes()
+    for pid, command in commands.items():
+        try:
+            for number in os.listdir(f"/proc/{pid}/fd"):
+                if os.readlink(f"/proc/{pid}/fd/{number}") == wanted:
+                    found.setdefault(pid, [command]).append(int(number))
+        except OSError:                                # it has ended
+            pass
+    return found
+
+
 class Held:
-    """A session that runs until it is told to end."""
+    """A session that runs until it is told to end. What comes after it finds nothing of it."""
+
+    id = None
 
     def __init__(self, lab, user=ALICE, script="echo ready; read x; exit 3", **options):
         self.lab = lab
@@ -52,6 +69,19 @@ class Held:
         self.process.stdin.close()
         return self.process.wait(limit)
 
+    def rest(self, limit=20):
+        """Its output to the end, which comes when nobody has the pipe any more."""
+        data, end = b"", time.monotonic() + limit
+        while True:
+            left = max(end - time.monotonic(), 0)
+            if not select.select([self.process.stdout], [], [], left)[0]:
+                raise AssertionError(f"its output has no end; {data!r} came, launch: {self.process.poll()}, and the pipe have "
+                                     f"{holders(self.process.stdout.fileno())}")
+            more = os.read(self.process.stdout.fileno(), 65536)
+            if not more:
+                return data
+            data += more
+
     def __enter__(self):
         return self
 
@@ -65,6 +95,8 @@ class Held:
                 self.process.wait()
         for f in (self.process.stdout, self.process.stderr):
             f.close()
+        if self.id:
+            self.lab.wait_gone(self.id)
 
 
 def answer(result):

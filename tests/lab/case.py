@@ -19,6 +19,9 @@ SANDBOX = "/usr/local/bin/claude-sandbox"
 CLAUDE = "/usr/local/bin/claude"
 CONFIG = "/etc/claude-sandbox.conf"
 SESSIONS = "/run/claude-sandbox/sessions"
+# What a session consists of, by the programs that run in it
+PARTS = ("/usr/libexec/claude-sandbox/launch", "/usr/libexec/claude-sandbox/session", "/usr/libexec/claude-sandbox/init",
+         "/usr/libexec/claude-sandbox/verify", "/usr/bin/bwrap", "/usr/bin/pasta")
 
 _tests = []
 
@@ -265,6 +268,31 @@ class Lab:
         except FileNotFoundError:
             return []
 
+    def is_gone(self, session):
+        """Its run directory goes last of all, by the service."""
+        return session not in self.sessions() or self.service_pid() is None
+
+    def wait_gone(self, session, limit=6):
+        """Return: False when it is there all the same."""
+        end = time.monotonic() + limit
+        while not self.is_gone(session):
+            if time.monotonic() > end:
+                return False
+            self.pause()
+        return True
+
+    def settle(self, limit=10):
+        """
+        Until what a test has ended has come to its end: a caller has its status before its session has put everything
+        away, and what a killed session leaves ends by itself. Return: what is there all the same.
+        """
+        end = time.monotonic() + limit
+        while True:
+            left = of_sessions() or [session for session in self.sessions() if not self.is_gone(session)]
+            if not left or time.monotonic() > end:
+                return left
+            self.pause()
+
 
 def _remove(path):
     if os.path.isdir(path) and not os.path.islink(path):
@@ -287,6 +315,19 @@ def processes():
                 if stat[stat.rindex(")") + 2] != "Z":
                     found[int(entry)] = text or f"[{name}]"
             except (FileNotFoundError, ProcessLookupError):
+                pass
+    return found
+
+
+def of_sessions():
+    """The processes of sessions, of whatever users."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                if os.readlink(f"/proc/{entry}/exe").startswith(PARTS):
+                    found.append(int(entry))
+            except OSError:                            # it has ended, or is of the kernel
                 pass
     return found
 
@@ -321,6 +362,8 @@ def run_one(function, lab, must_run):
     previous = signal.signal(signal.SIGALRM, late)
     signal.alarm(function.deadline)
     try:
+        if function.needs == "bus":
+            lab.bus.polkit_is_there()
         function(lab)
     except Skip as skip:
         outcome, words = ("fail" if must_run else "skip"), f"cannot run here: {skip}"
@@ -330,6 +373,10 @@ def run_one(function, lab, must_run):
         signal.alarm(20)
         try:
             lab.restore()
+            signal.alarm(20)
+            left = lab.settle()
+            if left:
+                print(f"     still there: {left} of {processes()}", flush=True)
         except (Exception, Late):
             outcome, words = "fail", words + traceback.format_exc()
         signal.alarm(0)

@@ -29,7 +29,8 @@ LINES = (
     "timeout 30 claude exec cat </dev/null; echo $?",
     "timeout 0.2 claude exec sh -c 'read x <gate'; echo $?",
     "timeout -s INT 0.2 claude exec sh -c 'read x <gate'; echo $?",
-    "timeout --foreground 0.2 claude lines ''; echo $?",
+    # it has said that it is ready by then, natively and in a jail
+    "timeout --foreground 2 claude lines ''; echo $?",
     "echo a b | xargs claude write",
     "seq 3 | xargs -n 1 -P 3 claude write | wc -c",
     "find . -maxdepth 0 -exec claude write {} \\;",

@@ -76,6 +76,9 @@ def asked_in_words(lab, user, fault, rows):
         if row.detail == NOT_TRIED or row.id.startswith("chain."):       # wire and mounts are made at the same time
             continue
         line = f"{row.id} {row.status} {row.title}" + (": " if row.status == "ok" else " ") + f"{row.detail} {row.fix}"
+        # what is looked at beside the wire may not have been come to, this time
+        if row.id not in (fault.row, fault.step) and f"{row.id} note {row.title} {NOT_TRIED}" in text:
+            continue
         holds(lasting(" ".join(line.split())) in text, f"{row} is not in {result.out.decode()}")
         holds(row.status != "fail" or f"{row.id} fail" in text.partition(" Wrong: ")[2], f"{row} is not said at the end")
     sums = [int(number) for number in re.search(r"(\d+) ok, (\d+) to note, (\d+) to look at, (\d+) wrong$", text).groups()]

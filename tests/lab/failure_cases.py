@@ -4,15 +4,17 @@ Every prerequisite and every group of system calls of the launch path failing, o
 line with the innermost cause, nothing left, the service lives, and the next launch works.
 """
 
-import json
 import errno
+import json
 import os
+import random
 import resource
 
+import machine
 import system
 from case import CLAUDE, LONG, SANDBOX, Skip, equal, holds, processes, test, wait_for
 from fault_cases import Leavings
-from machine import ALICE, ROOT
+from machine import ALICE, ROOT, User
 
 LIBEXEC = "/usr/libexec/claude-sandbox"
 SESSION, SERVICE, LAUNCH, INIT = (f"{LIBEXEC}/{name}" for name in ("session", "claude-sandboxd", "launch", "init"))
@@ -341,15 +343,26 @@ def limits_are_named(lab):
     works_again(lab, "limits")
 
 
+def nobody_elses():
+    """A user with a number of its own: what it may have is counted over all of the machine, in other labs too."""
+    uid = random.SystemRandom().randrange(20000, 60000)
+    user = User(f"crowded-{uid}", uid, f"/home/crowded-{uid}")
+    machine.add_user(user)
+    os.mkdir(user.home, 0o700)
+    os.chown(user.home, user.uid, user.gid)
+    return user
+
+
 @test(90, needs="bus")
 def limit_processes(lab):
     """So few processes of this user that the session, its holder, pasta, bwrap or the agent cannot be made."""
-    lab.shell("true").ok()
+    user = nobody_elses()
+    lab.shell("true", user).ok()
     leavings, pid = Leavings.now(lab), lab.service_pid()
     outcomes = set()
     for n in (*range(1, 12), 400):
         try:
-            result = lab.run([SANDBOX, "shell", "-c", "exit 4"], before=limited(resource.RLIMIT_NPROC, n), limit=40)
+            result = lab.shell("exit 4", user, before=limited(resource.RLIMIT_NPROC, n), limit=40)
         except BlockingIOError:                        # not even the program itself may be executed (execve(2), EAGAIN)
             continue
         if result.status != 4:
@@ -357,7 +370,7 @@ def limit_processes(lab):
         outcomes.add(result.status)
         after(lab, leavings, f"{n} processes", pid)
     equal(outcomes, {4, 125}, "too few refuse, enough do not")
-    works_again(lab, "processes")
+    works_again(lab, "processes", (user,))
 
 
 @test(60, needs="bus")

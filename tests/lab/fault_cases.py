@@ -73,7 +73,7 @@ class Leavings:
                   if name not in self.namespaces and owner not in self.processes]
         found += [f"cgroup {name}" for name in cgroups() - self.cgroups]
         found += [f"file {name}" for name in self.listing("/run/claude-sandbox") if name not in self.run]
-        found += [f"record {path}" for path, text in self.read_guards().items() if text != self.guards.get(path, b"")]
+        found += [f"record {path}" for path, text in self.read_guards().items() if text not in (b"", self.guards.get(path))]
         if self.read_mounts() != self.mounts:
             found.append("mounts")
         return found
@@ -130,8 +130,11 @@ def parts(leavings, held):
         if pid in leavings.processes:
             continue
         name = text.split(" ")[0].rsplit("/", 1)[-1]
-        with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as f:
-            comm = f.read().strip()
+        try:
+            with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as f:
+                comm = f.read().strip()
+        except (FileNotFoundError, ProcessLookupError):    # it has ended since processes() looked
+            continue
         for role in ("launch", "session", "bwrap", "init"):
             if comm == role or name == role:
                 roles.setdefault(role, pid)

@@ -343,8 +343,12 @@ def session_of(user):
 
 
 def uid_of(pid):
-    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
-        return [int(line.split()[1]) for line in f if line.startswith("Uid:")][0]
+    """None when it has ended."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+            return [int(line.split()[1]) for line in f if line.startswith("Uid:")][0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
 
 
 @test(needs="bus")

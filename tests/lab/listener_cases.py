@@ -138,11 +138,18 @@ def bwrap_that_ends_is_not_tried_again_without_a_cause(lab):
 def jail_init(user):
     """The pid of that user's one init, in a network namespace of its own."""
     own = os.readlink("/proc/self/ns/net")
-    for pid, text in processes().items():
-        if text.endswith("claude-sandbox/init") and os.readlink(f"/proc/{pid}/ns/net") != own \
-                and os.stat(f"/proc/{pid}").st_uid in (user.uid, 0):
-            return pid
-    raise AssertionError(f"no init of {user} among {processes()}")
+
+    def look():
+        found = []
+        for pid, text in processes().items():
+            try:
+                if text == "/usr/libexec/claude-sandbox/init" and os.readlink(f"/proc/{pid}/ns/net") != own \
+                        and os.stat(f"/proc/{pid}").st_uid in (user.uid, 0):
+                    found.append(pid)
+            except OSError:                            # it has ended since processes() looked
+                pass
+        return found[0] if len(found) == 1 else None
+    return wait_for(look, f"one init of {user}")
 
 
 def change(pid, *words):

@@ -236,6 +236,12 @@ def build(directory):
     system.must("/usr/bin/dbus-uuidgen", "--ensure=/etc/machine-id")
 
 
+def add_user(user):
+    """One more account, for as long as the machine lasts."""
+    _append("/etc/passwd", f"{user.name}:x:{user.uid}:{user.gid}:{user.name}:{user.home}:/bin/bash\n")
+    _append("/etc/group", f"{user.name}:x:{user.gid}:\n")
+
+
 def _users():
     for user in USERS:
         shell = "/usr/sbin/nologin" if user is GUEST else "/bin/bash"

@@ -101,8 +101,7 @@ def state_that_leads_nowhere(lab):
 def home_behind_a_link(lab):
     """An account whose home is reached by root's link, as /home is /var/home on some systems."""
     user = User("moved", 4005, "/home/moved")
-    machine._append("/etc/passwd", f"moved:x:{user.uid}:{user.gid}:moved:{user.home}:/bin/bash\n")
-    machine._append("/etc/group", f"moved:x:{user.gid}:\n")
+    machine.add_user(user)
     os.makedirs("/var/home/moved", exist_ok=True)
     os.chown("/var/home/moved", user.uid, user.gid)
     os.symlink("/var/home/moved", user.home)

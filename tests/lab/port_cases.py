@@ -139,8 +139,11 @@ def ports(lab, held, user):
 
 def children(held):
     """The process that is in the network of that session and outside its other namespaces, by the session's pid."""
-    session = next(pid for pid, text in processes().items() if text.endswith("claude-sandbox/session") and
-                   "claude-sandbox/init" in " ".join(below(pid)))
+    def look():
+        found_sessions = [pid for pid, text in processes().items() if text.endswith("claude-sandbox/session") and
+                          "claude-sandbox/init" in " ".join(below(pid))]
+        return found_sessions[0] if len(found_sessions) == 1 else None
+    session = wait_for(look, "one session with a jail")
     own = os.readlink(f"/proc/{session}/ns/net")
     found = []
     for pid in processes():

@@ -352,7 +352,8 @@ def idle_session_leaves_no_trace(lab):
                 lab.install_agent(user, profile, "/bin/true")
             # The first launch may make the agent's own directory.
             ok(lab.run(command, user, cwd=workspace, env=environment))
-            before, status = look(), git(user, "-C", workspace, "status", "--porcelain", "--ignored")
+            wait_for(lambda: not lab.sessions(), "that session is gone")
+            status = git(user, "-C", workspace, "status", "--porcelain", "--ignored")
             before = look()
             ok(lab.run(command, user, cwd=workspace, env=environment))
             wait_for(lambda: not lab.sessions(), "the session is gone")

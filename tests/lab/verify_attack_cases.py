@@ -38,8 +38,7 @@ def starved_checks_fail(lab):
     script = f"{lab.workspace(ALICE)}/starver.py"
     machine.write(script, STARVER, 0o644, ALICE)
     with Held(lab, script=f"exec python3 {script} 7 8") as held:
-        verdicts = [verify(lab, held.id) for _ in range(4)]
-        holds(any(verdict.status == 1 for verdict in verdicts), "none was starved")
+        holds(any(verify(lab, held.id).status == 1 for _ in range(20)), "none was starved")
         equal(held.process.stdout.readline(), b"starved True\n")
 
 

@@ -136,7 +136,7 @@ def a_denied_row_is_opened_for_the_session(lab):
                                "for one hour", "always")
         window.keys("h").says("every port of 10.1.0.5, for one hour", "Other sessions stay as they are")
         window.keys("y").shows("10.1.0.5 is open in this session for one hour")
-        first = window.keys("1").screen()
+        first = window.keys("1").shows(session.id, other.id)
         chosen = session.id if first.index(session.id) < first.index(other.id) else other.id
         routes = {row.id: lab.run([SANDBOX, "routes", row.id]).ok().out for row in (session, other)}
         opened = [name for name, text in routes.items() if b"10.1.0.5/32" in text]
@@ -156,7 +156,7 @@ def a_password_is_asked_on_the_same_terminal(lab):
         window.type("10.9.0.1")
         window.keys("Enter").shows("not saved")
         window.keys("s").shows("Open 10.9.0.1")
-        window.keys("y").shows("Password:", "10.9.0.1")
+        window.keys("y").is_asked("10.9.0.1")
         equal(window.format("#{alternate_on}"), "0")
         window.type(authority.PASSWORD)
         window.keys("Enter").shows(CONFIG + ":1", "Allow-IP")
@@ -177,7 +177,7 @@ def a_wrong_password_changes_nothing(lab):
         window.type("10.9.0.1")
         window.keys("Enter").shows("not saved")
         window.keys("s").shows("Open 10.9.0.1")
-        window.keys("y").shows("Password:")
+        window.keys("y").is_asked()
         window.type("wrong")
         window.keys("Enter")
         window.shows("Allow-IP", "1 change is not saved", limit=20)

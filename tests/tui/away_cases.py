@@ -33,7 +33,7 @@ class Asked:
         window.keys("4").shows("10.1.0.5")
         window.keys("a").shows("for this session")
         window.keys("s").says("until it ends? All that runs in it may.")
-        window.keys("y").shows("Password:")
+        window.keys("y").is_asked()
         equal(window.format("#{alternate_on} #{mouse_any_flag}"), "0 0")
 
 
@@ -60,9 +60,11 @@ def a_question_is_put_aside(lab):
     with Session(lab, PROBE), Window(lab, shell=True) as window:
         Asked(lab, window)
         window.keys("C-z").shows("Stopped")
+        # the shell knows of its own child alone: the other one stops itself, when it comes to it
+        wait_for(lambda: states(window) == ["T", "T"], "both have stopped")
         window.line("clear; fg")
         window.shows(TUI)
-        wait_for(lambda: all(sleeps(pid) for pid in [window.pid(), *agents()]), "both went on, and wait again")
+        wait_for(lambda: states(window) == ["S", "S"], "both went on, and wait again")
         equal(window.format("#{alternate_on}"), "0")
         window.line(PASSWORD)
         window.shows("is open in this session")
@@ -85,9 +87,16 @@ def command_of(pid):
         return f.read()
 
 
-def sleeps(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
-        return f.read().rsplit(")", 1)[1].split()[0] == "S"
+def states(window):
+    """One letter each, of the program and of who asks for a password."""
+    found = []
+    for pid in (window.pid(), *agents()):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+                found.append(f.read().rsplit(")", 1)[1].split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
 
 
 def far(lab):

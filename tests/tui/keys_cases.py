@@ -92,7 +92,7 @@ def every_way_to_quit(lab):
 def the_mouse(lab):
     """A tab, a row, the wheel, a heading."""
     with Session(lab), Session(lab), Window(lab) as window:
-        screen = window.shows("running")
+        screen = window.wait(lambda seen: seen.count("running") >= 2, "both sessions")
         lines = screen.split("\n")
 
         def click(x, y, button=0):
@@ -103,8 +103,8 @@ def the_mouse(lab):
         click(lines[0].index("Routes") + 1, 0)
         window.shows("10.0.0.0/8")
         click(lines[0].index("Sessions") + 1, 0)
-        window.shows("WORKSPACE")
-        rows = [number for number, line in enumerate(window.screen().split("\n")) if "running" in line]
+        screen = window.wait(lambda seen: "WORKSPACE" in seen and seen.count("running") >= 2, "both sessions")
+        rows = [number for number, line in enumerate(screen.split("\n")) if "running" in line]
         click(5, rows[1])
         window.wait(lambda _: window.screen().split("\n")[rows[1]].strip() in window.selected(), "the second row is selected")
         click(lines[0].index("Policy") + 1, 0)

@@ -10,7 +10,7 @@ from authority import rules
 from case import SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, ROOT
 from screen import Screen
-from window import DEADLINE, TUI, Session, Window, pass_time, switches
+from window import DEADLINE, TUI, Session, Window, pass_time, switches, wait_at_rest
 
 
 @test(deadline=60, needs="bus")
@@ -236,7 +236,7 @@ def nothing_runs_while_nothing_happens(lab):
         window.keys("4")
         window.shows("Nothing was refused")
         pid = window.pid()
-        pass_time(0.5)
+        wait_at_rest(pid)
         before = switches(pid)
         pass_time(3)
         equal(switches(pid) - before, 0, "context switches in three seconds")

@@ -6,7 +6,7 @@ import select
 import time
 
 from case import holds, test
-from window import DEADLINE, TUI, StandIn, Window, pass_time, switches
+from window import DEADLINE, TUI, StandIn, Window, pass_time, switches, wait_at_rest
 
 SESSIONS, EACH = 200, 50
 LIMIT = 0.016
@@ -96,7 +96,7 @@ def nothing_runs_while_nothing_happens(lab):
         window.shows("running")
         window.keys("4", "A").shows(f"/{SESSIONS * EACH}")
         pid = window.pid()
-        pass_time(1)
+        wait_at_rest(pid)
         before = switches(pid)
         pass_time(3)
         woken = switches(pid) - before

@@ -55,9 +55,12 @@ def a_filter_a_search_an_order(lab):
         window.keys("n", "N")
         window.wait(lambda _: any("resolv.conf" in line for line in window.selected()), "and goes round")
         before = window.lines()
-        window.keys("o", "o").wait(lambda _: window.lines() != before, "another order")
-        sorted_paths = [line.split()[0] for line in window.lines() if line.startswith("/")]
-        equal(sorted_paths, sorted(sorted_paths))
+
+        def by_path(screen):
+            paths = [line.split()[0] for line in screen.split("\n") if line.startswith("/")]
+            return paths and paths == sorted(paths)
+        # the first of the two keys may be on the screen before the second
+        window.keys("o", "o").wait(lambda screen: window.lines() != before and by_path(screen), "in the order of paths")
         window.keys("O").wait(lambda screen: screen.index("/tmp") < screen.index("/home"), "the other way round")
 
 
@@ -129,9 +132,6 @@ def help_names_every_key(lab):
     rows = json.loads(lab.run([TUI, "--dump", "help", "--json"]).ok().out)
     with Window(lab, columns=140, rows=100) as window:
         window.keys("?")
-        screen = window.shows("KEY OR WORD")
-        for row in rows:
-            holds(row["name"] in screen, f"{row['name']} is on the screen")
-        for word in NAMES:
-            holds(word in screen, f"{word} is explained")
+        # it may be looked at while it is drawn
+        window.shows("KEY OR WORD", *[row["name"] for row in rows], *NAMES)
         window.keys("Escape").shows("No agent runs")

@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import subprocess
+import termios
 import time
 
 import bus
@@ -94,6 +95,12 @@ class Window:
     def format(self, text):
         return self.tmux("display-message", "-p", text).strip()
 
+    def is_asked(self, *texts):
+        """Wait for the question for a password, and until it is listened to: what is typed before goes nowhere."""
+        screen = self.shows("Password:", *texts)
+        wait_for(lambda: not echoes(self.format("#{pane_tty}")), "the echo is off while a password is typed", DEADLINE)
+        return screen
+
     def pid(self):
         """The program's."""
         pid = int(self.format("#{pane_pid}"))
@@ -129,6 +136,15 @@ class Window:
 
     def __exit__(self, *_):
         self.close()
+
+
+def echoes(path):
+    """Does that terminal show what is typed?"""
+    fd = os.open(path, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        return bool(termios.tcgetattr(fd)[3] & termios.ECHO)
+    finally:
+        os.close(fd)
 
 
 def children_of(pid):
@@ -181,14 +197,14 @@ class StandIn:
         for attempt in range(3):
             try:
                 lab.stop_service()
+                self.process = subprocess.Popen([STAND_IN, str(sessions), str(denied)], stdin=subprocess.PIPE,
+                                                stdout=subprocess.PIPE, text=True, bufsize=1)
+                lab.undo.append(self.end)
+                holds(self.process.stdout.readline() == "ready\n", "the stand-in has the name")
                 break
             except AssertionError:
                 if attempt == 2:
                     raise
-        self.process = subprocess.Popen([STAND_IN, str(sessions), str(denied)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, bufsize=1)
-        lab.undo.append(self.end)
-        holds(self.process.stdout.readline() == "ready\n", "the stand-in has the name")
 
     def say(self, line):
         self.process.stdin.write(line + "\n")
@@ -210,6 +226,15 @@ def switches(pid):
     """How often a process has run: its context switches."""
     with open(f"/proc/{pid}/status", encoding="utf-8") as f:
         return sum(int(line.split()[1]) for line in f if "ctxt_switches" in line)
+
+
+def wait_at_rest(pid, limit=DEADLINE):
+    """Until a process has not run for so long that nothing which it has asked others for is still to come."""
+    def rests():
+        before = switches(pid)
+        pass_time(1.5)
+        return switches(pid) == before
+    wait_for(rests, "nothing is left to do", limit)
 
 
 def pass_time(seconds):
