@@ -25,8 +25,8 @@ static const PrintColumn columns[] = {
 	{ NULL, "comment", PRINT_ESCAPED, false },      { NULL, "seconds", PRINT_NUMBER, false },
 	{ NULL, "attempts", PRINT_ESCAPED, false },     { NULL, "most", PRINT_ESCAPED, false },
 	{ NULL, "file", PRINT_ESCAPED, false },         { NULL, "owner", PRINT_ESCAPED, false },
-	{ NULL, "written", PRINT_ESCAPED, false },      { NULL, "status", PRINT_ESCAPED, false },
-	{ NULL, "why", PRINT_ESCAPED, false },
+	{ NULL, "written", PRINT_ESCAPED, false },      { NULL, "confirmed", PRINT_ESCAPED, false },
+	{ NULL, "status", PRINT_ESCAPED, false },       { NULL, "why", PRINT_ESCAPED, false },
 };
 
 enum {

@@ -148,10 +148,15 @@ void allow_expiry_restore(sd_event *event, Audit *audit, Session *session)
 		log_line("what was opened for session %s for a time is not known: %s", session->id,
 			 strerror(-r));
 	for (size_t i = 0; i < events.n; i++) {
-		const char *address = audit_event_get(&events.events[i], "address");
+		const char *address = audit_event_get(&events.events[i], "address"),
+			   *change = audit_event_get(&events.events[i], "change");
 
-		if (events.events[i].kind == AUDIT_ALLOW_IP && address)
-			allow_expiry_set(event, audit, session, address, time_left(&events.events[i], now));
+		if (events.events[i].kind != AUDIT_ALLOW_IP || !address || !change)
+			continue;
+		/* Nobody knows whether it is closed; its end is sure. */
+		if (streq(change, "revoke") && audit_event_get(&events.events[i], "confirmed"))
+			continue;
+		allow_expiry_set(event, audit, session, address, time_left(&events.events[i], now));
 	}
 	for (AllowExpiry *e = session->expiries, *next; e; e = next) {
 		next = e->next;

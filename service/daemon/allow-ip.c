@@ -193,7 +193,7 @@ static void edit_go(AllowCall *call)
 	}
 	if (r > 0) {
 		audit_allow_ip(call->manager->audit, call->client->uid, NULL, edit.remove ? "remove" : "add",
-			       call->address, call->comment, 0);
+			       call->address, call->comment, 0, true);
 		allow_seen_edited(call->manager->allow_seen, call->address, edit.remove);
 	}
 	tell_sessions(call);

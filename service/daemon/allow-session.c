@@ -15,9 +15,26 @@
 /* Of the session's own words. */
 #define PROBLEM_MAX 1024u
 
+/* What has not come back may have been done, or be done yet: it is in the log as that. */
+static void log_change(const AllowCall *call, int result)
+{
+	Session *session = registry_find(call->manager->registry, call->id);
+	bool open = call->kind == ALLOW_SESSION_OPEN;
+
+	if (!session || (result < 0 && result != -ETIMEDOUT))
+		return;
+	audit_allow_ip(call->manager->audit, call->client->uid, session, open ? "allow" : "revoke",
+		       call->address, NULL, call->usec / USEC_PER_SEC, result == 0);
+	if (open || result == 0)
+		allow_expiry_set(call->manager->event, call->manager->audit, session, call->address,
+				 call->usec);
+}
+
 static void answer(AllowCall *call, int result, const char *problem)
 {
 	_cleanup_free_ char *shown = wire_text(problem, PROBLEM_MAX);
+
+	log_change(call, result);
 
 	if (result == 0 && call->call)
 		(void)sd_bus_reply_method_return(call->call, NULL);
@@ -43,16 +60,8 @@ static void on_session_done(void *userdata, int result, const char *problem, con
 {
 	AllowWait *wait = userdata;
 	AllowCall *call = wait->call;
-	Session *session = registry_find(call->manager->registry, call->id);
 
 	wait->job = NULL;
-	if (result == 0 && session) {
-		audit_allow_ip(call->manager->audit, call->client->uid, session,
-			       call->kind == ALLOW_SESSION_OPEN ? "allow" : "revoke", call->address, NULL,
-			       call->usec / USEC_PER_SEC);
-		allow_expiry_set(call->manager->event, call->manager->audit, session, call->address,
-				 call->usec);
-	}
 	answer(call, result, problem);
 }
 

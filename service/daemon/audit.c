@@ -183,7 +183,7 @@ void audit_adopted(Audit *audit, const Session *session, char *const *marks)
 }
 
 void audit_allow_ip(Audit *audit, uid_t uid, const Session *session, const char *verb, const char *address,
-		    const char *comment, uint64_t seconds)
+		    const char *comment, uint64_t seconds, bool confirmed)
 {
 	AuditEvent event = event_begin(audit, AUDIT_ALLOW_IP, uid, session);
 
@@ -192,6 +192,8 @@ void audit_allow_ip(Audit *audit, uid_t uid, const Session *session, const char 
 	(void)audit_event_add_bytes(&event, "comment", comment);
 	if (seconds > 0)
 		(void)audit_event_addf(&event, "seconds", "%" PRIu64, seconds);
+	if (!confirmed)
+		(void)audit_event_add(&event, "confirmed", "no");
 	(void)audit_event_addf(&event, "by", "uid %u", uid);
 	event_end(audit, &event);
 }

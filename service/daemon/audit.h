@@ -34,10 +34,11 @@ void audit_stop(Audit *audit, const Session *session, uid_t by);
 void audit_adopted(Audit *audit, const Session *session, char *const *marks);
 /*
  * uid has opened an address, or closed it (verb: "add", "remove", "allow", "revoke"): for one session, or,
- * for NULL, in the configuration. comment may be NULL; seconds 0: without an end.
+ * for NULL, in the configuration. comment may be NULL; seconds 0: without an end; confirmed: by the session,
+ * which may do it yet.
  */
 void audit_allow_ip(Audit *audit, uid_t uid, const Session *session, const char *verb, const char *address,
-		    const char *comment, uint64_t seconds);
+		    const char *comment, uint64_t seconds, bool confirmed);
 /* What was opened for it for a time is closed: the time is over. */
 void audit_allow_ip_expired(Audit *audit, const Session *session, const char *address);
 /*

@@ -102,6 +102,9 @@ def sessions_that_refuse_or_lie(machine, watch):
         assert "\x1b" not in str(error)
         _, path, _ = user.launch(b"deaf-reach")
         refused("SessionSilent", "does not answer", root.call, path, SESSION, "RevokeIp", "s", "10.1.2.3")
+        # it was allowed and said: whether it is done nobody knows
+        event, = [e[4] for e in root.manager("ListEvents", "sa{sv}", path.rsplit("/", 1)[1], {}) if e[1] == "allow-ip"]
+        assert (event["change"], event["address"], event["confirmed"]) == ("revoke", "10.1.2.3", "no"), event
         user.launch(b"lie-reach")
         assert root.manager("ListAllowIp") == []
 
