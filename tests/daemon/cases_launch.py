@@ -39,14 +39,14 @@ def identity_of_an_ordinary_user(machine, watch):
         import resource
         os.nice(3)
         os.umask(0o027)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 50))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (540, 550))
 
     with Caller(USER, groups=[USER, 4321, denied], prepare=before) as user:
         session, path, _ = user.launch(b"run", fds={0: "null", 2: "pipe"})
         facts = warnings(user, path, "fd 9")
         assert f"uid {USER} gid {USER}" in facts, facts
         assert sorted(f for f in facts if f.startswith("group ")) == [f"group {USER}", "group 4321"], facts
-        assert "files 40 50" in facts and "nice 3" in facts and "umask 027 asked 027" in facts, facts
+        assert "files 540 550" in facts and "nice 3" in facts and "umask 027 asked 027" in facts, facts
         assert "terminals 0 descriptors 5" in facts, facts
         fds = {line.split()[1]: line.split()[3] for line in facts if line.startswith("fd ")}
         assert list(fds) == ["0", "1", "2", "3", "5", "6", "7", "9", "10", "11"], fds

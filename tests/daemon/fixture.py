@@ -60,6 +60,13 @@ def overlay(directory):
         f"lowerdir={directory},upperdir={upper}/upper,workdir={upper}/work", directory)
 
 
+def prepend(path, line):
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(line + text)
+
+
 class Machine:
     def __init__(self, build, stand_in):
         run("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run")
@@ -77,10 +84,9 @@ class Machine:
         for name in os.listdir(LIBEXEC):
             os.chmod(os.path.join(LIBEXEC, name), 0o755)
         self.unconfigure()
-        with open("/etc/passwd", "a") as f:
-            f.write(f"other:x:{OTHER}:{OTHER}::/home/other:/bin/sh\n")
-        with open("/etc/group", "a") as f:
-            f.write(f"other:x:{OTHER}:\n")
+        # before whomever the machine has under that number
+        prepend("/etc/passwd", f"other:x:{OTHER}:{OTHER}::/home/other:/bin/sh\n")
+        prepend("/etc/group", f"other:x:{OTHER}:\n")
         self.bus = None
         self.log = open("/run/bus.log", "ab+")
         self.start_bus()
