@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/daemon/cgroup-text.h"
 
+#include "dbus/octal.h"
 #include "service/daemon/record.h"
-
-/* proc_pid_mountinfo(5): blanks and backslashes stand as \ooo. Undone in place. */
-static void octal_unescape(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from;) {
-		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' &&
-		    from[3] >= '0' && from[3] <= '7') {
-			*to++ = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-			from += 4;
-		} else {
-			*to++ = *from++;
-		}
-	}
-	*to = '\0';
-}
 
 char *cgroup_find_mount(const char *mountinfo)
 {

@@ -75,7 +75,9 @@ int attempt_run(AttemptFunction function, void *userdata, int timeout_msec, char
 		(void)kill(pid, SIGKILL);
 	(void)kill(-pid, SIGKILL);
 	attempt_end(pid, &status);
-	if (r < 0)
+	if (r < 0 && pid_fd < 0)
+		(void)snprintf(text, size, "its process cannot be watched");
+	else if (r < 0)
 		(void)snprintf(text, size, "no answer within %d ms", timeout_msec);
 	else if (!answer->given && WIFSIGNALED(status)) {
 		(void)snprintf(text, size, "died of signal %d", WTERMSIG(status));

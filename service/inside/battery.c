@@ -5,9 +5,12 @@
 #include <stdarg.h>
 #include <sys/socket.h>
 
+#include "service/inside/measure.h"
+
 /* Whoever reads the rows does nothing else: it takes a moment at most. */
 #define SEND_MSEC 2000
 #define FINDINGS_TOLD 6u
+#define WHAT_MAX 4200u /* a path, and some words */
 
 typedef struct Findings {
 	char *text;
@@ -123,6 +126,30 @@ void battery_pass(Battery *b, const char *format, ...)
 	va_start(arguments, format);
 	findings_add(&b->passes, format, arguments);
 	va_end(arguments);
+}
+
+char *battery_path(Battery *b, const char *directory, const char *name)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "%s/%s", directory, name) >= 0)
+		return path;
+	battery_fail(b, "no memory");
+	return NULL;
+}
+
+void battery_starved(Battery *b, int error, const char *format, ...)
+{
+	char what[WHAT_MAX];
+	va_list arguments;
+
+	error = error < 0 ? -error : error;
+	if (!measure_is_starved(error))
+		return;
+	va_start(arguments, format);
+	(void)vsnprintf(what, sizeof(what), format, arguments);
+	va_end(arguments);
+	battery_fail(b, "%s could not be tried: %s", what, strerror(error));
 }
 
 /* ---- rows ---- */

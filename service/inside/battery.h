@@ -40,6 +40,14 @@ _printf_(5, 6) void battery_row(Battery *b, const char *id, RowStatus status, co
 void battery_set_leaked(Battery *b, unsigned n);
 unsigned battery_leaked(const Battery *b);
 
+/* "DIRECTORY/NAME". Return: to be freed; NULL without memory, which fails the check that runs. */
+char *battery_path(Battery *b, const char *directory, const char *name);
+/*
+ * Could something not be tried for want of what an agent beside us can use up (measure_is_starved)? That
+ * fails the check that runs. error: positive or negative errno, or no error at all.
+ */
+_printf_(3, 4) void battery_starved(Battery *b, int error, const char *format, ...);
+
 /* How many findings the check that runs has. */
 size_t battery_failures(const Battery *b);
 

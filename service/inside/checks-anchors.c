@@ -63,13 +63,27 @@ static int leave(void)
 	return 0;
 }
 
+/* What refuses to let it go: its mount, or that the agent may not write there. Another answer says nothing:
+ * an agent beside us may have put something at the other name. */
+static bool is_held(int error)
+{
+	return error == EBUSY || error == EACCES || error == EPERM || error == EROFS;
+}
+
+/* Return: 1 when it could be moved; 0 when it is held; a negative errno when that was not seen. */
 static int attempt_one(const ExpectedEntry *entry, int parent_fd, char *text, size_t size)
 {
 	const char *name = strrchr(entry->path, '/') + 1;
 	size_t used = strlen(text);
 
-	if (renameat(parent_fd, name, parent_fd, AWAY) < 0)
-		return 0;
+	if (renameat(parent_fd, name, parent_fd, AWAY) < 0) {
+		int error = errno;
+
+		if (is_held(error))
+			return 0;
+		(void)snprintf(text, size, "%s: %s", entry->path, strerror(error));
+		return -error;
+	}
 	(void)renameat(parent_fd, AWAY, parent_fd, name);
 	if (used < size)
 		(void)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", entry->path);
@@ -87,7 +101,8 @@ static int attempt_all(void *userdata, char *text, size_t size)
 		return -ENOMEM;
 	for (size_t i = 0; i < e->n_entries; i++) {
 		fds[i] = is_wanted(anchors, &e->entries[i]) ? open_parent(&e->entries[i]) : FD_NONE;
-		if (fds[i] == -1 && measure_is_starved(errno))
+		/* Where the agent may not even look, it renames nothing. */
+		if (fds[i] == -1 && errno != EACCES)
 			return -errno;
 	}
 	r = leave();
@@ -95,9 +110,12 @@ static int attempt_all(void *userdata, char *text, size_t size)
 	 * may have used up. */
 	if (r < 0)
 		return measure_is_starved(-r) || r == -ENOSPC || r == -EUSERS ? r : 0;
-	for (size_t i = 0; i < e->n_entries; i++)
-		if (fds[i] >= 0)
-			moved += attempt_one(&e->entries[i], fds[i], text, size);
+	for (size_t i = 0; i < e->n_entries; i++) {
+		r = fds[i] >= 0 ? attempt_one(&e->entries[i], fds[i], text, size) : 0;
+		if (r < 0)
+			return r;
+		moved += r;
+	}
 	return moved;
 }
 

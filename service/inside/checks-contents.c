@@ -16,8 +16,7 @@
 typedef struct Walk {
 	Battery *b;
 	const Expectations *e;
-	const ExpectedEntry *entry; /* the private directory */
-	dev_t device;
+	dev_t device;          /* of the private directory */
 	const char *directory; /* where the walk is */
 	unsigned depth;
 } Walk;
@@ -53,16 +52,15 @@ static const char *type_name(mode_t mode)
 static int walk_name(void *userdata, const char *name)
 {
 	const Walk *walk = userdata;
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = battery_path(walk->b, walk->directory, name);
 	const ExpectedEntry *entry;
 	struct stat st;
 
-	if (asprintf(&path, "%s/%s", walk->directory, name) < 0) {
-		path = NULL;
+	if (!path)
 		return -ENOMEM;
-	}
 	if (lstat(path, &st) < 0)
-		return 0;
+		/* It went since it was listed. */
+		return errno == ENOENT ? 0 : -errno;
 	if (!is_planned(walk->e, path)) {
 		/* What lies in the private directory itself came after it was made: in a session that runs,
 		 * the agent made it. */
@@ -84,20 +82,20 @@ static void walk_directory(const Walk *walk, const char *directory)
 	Walk below = *walk;
 	int r;
 
-	if (walk->depth >= DEPTH_MAX)
-		return;
 	below.directory = directory;
 	below.depth++;
-	r = measure_list(directory, walk_name, &below);
-	if (r < 0 && !walk->e->joined)
+	r = below.depth > DEPTH_MAX ? -ELOOP : measure_list(directory, walk_name, &below);
+	/* In a session that runs, the agent may have made and closed it. */
+	if (r < 0 && (!walk->e->joined || measure_is_starved(-r)))
 		battery_fail(walk->b, "%s cannot be listed: %s", directory, strerror(-r));
 }
 
 static void walk_entry(Battery *b, const Expectations *e, const ExpectedEntry *entry)
 {
-	Walk walk = { .b = b, .e = e, .entry = entry };
+	Walk walk = { .b = b, .e = e };
 	struct stat st;
 
+	/* Told of by the entry's own judgement. */
 	if (lstat(entry->path, &st) < 0)
 		return;
 	walk.device = st.st_dev;

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -47,12 +48,10 @@ static int judge_name(void *userdata, const char *name)
 {
 	Battery *b = userdata;
 	const Expectations *e = battery_expectations(b);
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = battery_path(b, "/dev", name);
 
-	if (asprintf(&path, "/dev/%s", name) < 0) {
-		path = NULL;
+	if (!path)
 		return -ENOMEM;
-	}
 	if (is_planned(e, path) && !is_usual(name))
 		battery_note(b, "%s is in sight, as allow-device or gpu says", path);
 	else if (streq(name, "console") && e && !is_planned(e, path))
@@ -61,7 +60,7 @@ static int judge_name(void *userdata, const char *name)
 		ObjectIdentity object = measure_object(path);
 
 		/* /dev is the agent's own: it may make files there, and never a node. */
-		if (!e || !e->joined || S_ISCHR(object.mode) || S_ISBLK(object.mode))
+		if (!e || !e->joined || !object.known || S_ISCHR(object.mode) || S_ISBLK(object.mode))
 			battery_fail(b, "%s is in sight, which the plan does not have", path);
 	}
 	return 0;
@@ -73,20 +72,18 @@ static void judge_nodes(Battery *b, const Mounts *mounts)
 	const Expectations *e = battery_expectations(b);
 
 	for (size_t i = 0; i < ELEMENTSOF(nodes); i++) {
-		_cleanup_free_ char *path = NULL;
+		_cleanup_free_ char *path = battery_path(b, "/dev", nodes[i].name);
 		ObjectIdentity object;
 		const Mount *mount;
 
-		if (asprintf(&path, "/dev/%s", nodes[i].name) < 0) {
-			path = NULL;
+		if (!path)
 			return;
-		}
 		object = measure_object(path);
 		mount = mounts_at(mounts, path);
 		if (!object.known || !S_ISCHR(object.mode) || major(object.node) != nodes[i].major ||
 		    minor(object.node) != nodes[i].minor)
 			battery_fail(b, "%s is not the device that it has to be", path);
-		else if (e && e->uid == 0 && (!mount || !mount->read_only))
+		else if (e && e->uid == 0 && (!mount || !(mount->flags & MS_RDONLY)))
 			battery_fail(b,
 				     "%s is root's and mounted read-write: its mode can be changed for all",
 				     path);
@@ -110,12 +107,15 @@ static void judge_terminals(Battery *b, const Mounts *mounts)
 	ObjectIdentity pts = measure_object("/dev/pts"), shm = measure_object("/dev/shm"),
 		       dev = measure_object("/dev");
 	const Mount *mount = mounts_at(mounts, "/dev/pts");
+	int r;
 
 	if (!mount || !streq(mount->type, "devpts") || !pts.known)
 		battery_fail(b, "/dev/pts is no instance of its own");
 	else if (e && e->terminal.known && pts.device == e->terminal.device)
 		battery_fail(b, "/dev/pts shows the machine's terminals");
-	(void)measure_list("/dev/pts", judge_terminal, b);
+	r = measure_list("/dev/pts", judge_terminal, b);
+	if (r < 0)
+		battery_fail(b, "/dev/pts cannot be listed: %s", strerror(-r));
 	/* /dev is the agent's own, which may take away what is no mount. */
 	if (shm.known ? shm.device != dev.device : !e || !e->joined)
 		battery_fail(b, "/dev/shm is not the jail's own");

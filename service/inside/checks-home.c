@@ -36,10 +36,9 @@ static int judge_config_name(void *userdata, const char *name)
 
 	if (streq(name, "gh") || streq(name, "glab-cli"))
 		return 0;
-	if (asprintf(&path, "%s/%s", names->directory, name) < 0) {
-		path = NULL;
+	path = battery_path(names->b, names->directory, name);
+	if (!path)
 		return -ENOMEM;
-	}
 	if (is_allowed(e, path))
 		battery_note(names->b, "%s is in sight, as allow-write says", path);
 	else if (!e->joined)
@@ -49,19 +48,21 @@ static int judge_config_name(void *userdata, const char *name)
 
 static void judge_config(Battery *b, const char *home)
 {
-	_cleanup_free_ char *directory = NULL;
-	ConfigNames names = { .b = b };
+	_cleanup_free_ char *directory = battery_path(b, home, ".config");
+	ConfigNames names = { .b = b, .directory = directory };
 	const Expectations *e = battery_expectations(b);
+	const ExpectedEntry *covering;
 	int r;
 
-	if (asprintf(&directory, "%s/.config", home) < 0) {
-		directory = NULL;
+	if (!directory)
+		return;
+	covering = expectations_covering(e, directory);
+	/* As a whole, it is allow-write's, or part of a workspace. */
+	if (covering && covering->kind == ENTRY_BIND && covering->mode == ENTRY_RW) {
+		if (!measure_is_within(directory, e->workspace))
+			battery_note(b, "%s is in sight (%s)", directory, covering->origin);
 		return;
 	}
-	/* As a whole, it is allow-write's, or part of a workspace. */
-	if (expectations_covering(e, directory) && expectations_covering(e, directory)->kind == ENTRY_BIND)
-		return;
-	names.directory = directory;
 	r = measure_list(directory, judge_config_name, &names);
 	if (r < 0 && r != -ENOENT)
 		battery_fail(b, "%s cannot be listed: %s", directory, strerror(-r));
@@ -104,14 +105,15 @@ static int judge_tmp_name(void *userdata, const char *name)
 {
 	Battery *b = userdata;
 	const Expectations *e = battery_expectations(b);
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = battery_path(b, "/tmp", name);
 	struct stat st;
 
-	if (asprintf(&path, "/tmp/%s", name) < 0) {
-		path = NULL;
+	if (!path)
 		return -ENOMEM;
-	}
-	if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && (!e || !e->joined))
+	if (lstat(path, &st) < 0)
+		/* It went since it was listed. */
+		return errno == ENOENT ? 0 : -errno;
+	if (S_ISSOCK(st.st_mode) && (!e || !e->joined))
 		battery_fail(b, "the socket %s is in sight", path);
 	return 0;
 }
@@ -133,15 +135,13 @@ void check_tmp(Battery *b)
 static void judge_dotfile(Battery *b, const char *home, const char *name)
 {
 	const Expectations *e = battery_expectations(b);
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = battery_path(b, home, name);
 	struct stat st;
+	char byte;
 	int fd;
 
-	if (asprintf(&path, "%s/%s", home, name) < 0) {
-		path = NULL;
-		battery_fail(b, "no memory");
+	if (!path)
 		return;
-	}
 	if (lstat(path, &st) < 0) {
 		if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
 			battery_fail(b, "%s: %s", path, strerror(errno));
@@ -151,13 +151,11 @@ static void judge_dotfile(Battery *b, const char *home, const char *name)
 	if (mounts_is_agents(e, path))
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd >= 0) {
-		char byte;
-
-		if (S_ISREG(st.st_mode) && read(fd, &byte, 1) > 0)
-			battery_fail(b, "%s can be read", path);
-		(void)close(fd);
-	}
+	if (fd < 0)
+		battery_starved(b, errno, "whether %s can be read", path);
+	else if (S_ISREG(st.st_mode) && read(fd, &byte, 1) != 0)
+		battery_fail(b, "%s can be read", path);
+	(void)close_fd(fd);
 }
 
 static void judge_dotfiles(Battery *b, const char *const *names)
@@ -166,6 +164,8 @@ static void judge_dotfiles(Battery *b, const char *const *names)
 	const char *own = e ? e->home : measure_variable("HOME");
 	_cleanup_free_ char *home = own ? measure_real_path(own) : NULL;
 
+	if (own && !home)
+		battery_fail(b, "the home %s is not there: %s", own, strerror(errno));
 	for (size_t i = 0; names[i]; i++) {
 		if (home)
 			judge_dotfile(b, home, names[i]);

@@ -30,13 +30,11 @@ static bool parse_line(const char *line, unsigned *ret_port, unsigned *ret_state
 static void judge_table(Battery *b, const char *name, unsigned state, bool stream)
 {
 	const Expectations *e = battery_expectations(b);
-	_cleanup_free_ char *path = NULL, *text = NULL;
+	_cleanup_free_ char *path = battery_path(b, "/proc/self/net", name), *text = NULL;
 	unsigned port, found;
 
-	if (asprintf(&path, "/proc/self/net/%s", name) < 0) {
-		path = NULL;
+	if (!path)
 		return;
-	}
 	/* IPv6 may be none of the kernel's. */
 	text = measure_text(path, TABLE_MAX, NULL);
 	if (!text && errno != ENOENT)

@@ -25,7 +25,8 @@
 /* Each unresolved destination takes a place in a table that all namespaces share (arp(7), gc_thresh). */
 #define DESTINATIONS_MAX 32u
 #define ANSWER_MSEC 200
-#define LEAST_MSEC 25 /* for what a frame that got out brings about */
+#define REFUSAL_MSEC 1000 /* comes at once, from a session that has other things to do as well */
+#define LEAST_MSEC 25     /* for what a frame that got out brings about */
 
 typedef struct Trick {
 	const char *name;
@@ -50,6 +51,7 @@ typedef struct Reach {
 	Connection connections[2 * DESTINATIONS_MAX];
 	size_t n_connections;
 	uint64_t sent; /* packets by jail0 so far */
+	bool counted;  /* it is known */
 } Reach;
 
 static void reach_done(Reach *reach)
@@ -104,19 +106,6 @@ static const Trick tricks[] = {
 	{ "SO_DONTROUTE", false, prepare_no_route },
 };
 
-typedef struct AddressText {
-	char text[INET_ADDRSTRLEN];
-} AddressText;
-
-static AddressText text_of(uint32_t address)
-{
-	const struct in_addr in = { .s_addr = htonl(address) };
-	AddressText text;
-
-	(void)inet_ntop(AF_INET, &in, text.text, sizeof(text.text));
-	return text;
-}
-
 static struct sockaddr_in socket_address(uint32_t address, uint16_t port)
 {
 	return (struct sockaddr_in){ .sin_family = AF_INET,
@@ -126,29 +115,19 @@ static struct sockaddr_in socket_address(uint32_t address, uint16_t port)
 
 /* ---- what to try ---- */
 
-static uint32_t mask_of(const ExpectedRoute *row)
-{
-	return row->length == 0 ? 0 : UINT32_MAX << (32 - row->length);
-}
-
-/* Does an opening let it out? */
+/* Does an opening let it out, or is it the jail's own? */
 static bool is_open(const Expectations *e, uint32_t address)
 {
-	for (size_t i = 0; i < e->n_routes; i++) {
-		const ExpectedRoute *row = &e->routes[i];
-
-		if ((row->verdict == ROUTE_DNS || row->verdict == ROUTE_ALLOW) &&
-		    (address & mask_of(row)) == (row->address & mask_of(row)))
-			return true;
-	}
-	return address == ROUTES_SOURCE || address == ROUTES_FAR_END;
+	return expectations_verdict(e, address) != ROUTE_DENY || address == ROUTES_SOURCE ||
+	       address == ROUTES_FAR_END;
 }
 
 static void choose_destinations(Reach *reach)
 {
 	for (size_t i = 0; i < reach->e->n_routes; i++) {
 		const ExpectedRoute *row = &reach->e->routes[i];
-		uint32_t last = row->address | ~mask_of(row), address = row->address;
+		uint32_t address = row->address,
+			 last = address | (uint32_t)(UINT64_C(0xffffffff) >> row->length);
 
 		if (row->verdict != ROUTE_DENY || reach->n_destinations >= DESTINATIONS_MAX)
 			continue;
@@ -163,9 +142,9 @@ static void choose_destinations(Reach *reach)
 
 /* ---- streams ---- */
 
-static void fail_untried(const Reach *reach, int error)
+static void fail_starved(const Reach *reach, int error)
 {
-	battery_fail(reach->b, "what is denied could not be tried: %s", strerror(error));
+	battery_starved(reach->b, error, "what is denied");
 }
 
 static void connect_one(Reach *reach, uint32_t address, const Trick *trick)
@@ -176,9 +155,8 @@ static void connect_one(Reach *reach, uint32_t address, const Trick *trick)
 	*c = (Connection){ .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
 			   .address = address,
 			   .trick = trick };
-	if (c->fd < 0)
-		fail_untried(reach, errno);
 	if (c->fd < 0 || trick->prepare(c->fd, reach->index) < 0) {
+		fail_starved(reach, errno);
 		c->fd = close_fd(c->fd);
 		return;
 	}
@@ -224,10 +202,10 @@ static void connections_wait(Reach *reach)
 	for (;;) {
 		int64_t passed = measure_now_msec() - start;
 
-		if (passed >= ANSWER_MSEC || (passed >= LEAST_MSEC && plain_are_done(reach)))
+		if (passed >= REFUSAL_MSEC || (passed >= LEAST_MSEC && plain_are_done(reach)))
 			return;
 		connections_poll(reach,
-				 (int)(passed < LEAST_MSEC ? LEAST_MSEC - passed : ANSWER_MSEC - passed));
+				 (int)(passed < LEAST_MSEC ? LEAST_MSEC - passed : REFUSAL_MSEC - passed));
 	}
 }
 
@@ -238,10 +216,17 @@ static void judge_connections(Reach *reach)
 		const Connection *c = &reach->connections[i];
 
 		if (c->done && (c->error == 0 || c->error == ECONNREFUSED || c->error == ECONNRESET))
-			battery_fail(reach->b, "%s reaches %s (%s)", c->trick->name, text_of(c->address).text,
+			battery_fail(reach->b, "%s reaches %s (%s)", c->trick->name,
+				     dump_text(c->address, 32).text,
 				     c->error == 0 ? "connected" : strerror(c->error));
-		else if (c->done && measure_is_starved(c->error))
-			fail_untried(reach, c->error);
+		else if (c->done)
+			fail_starved(reach, c->error);
+		/* Silence is no refusal; but an agent can keep the session too busy to send one. */
+		else if (c->trick == &tricks[0] && reach->e->joined)
+			battery_note(reach->b, "nothing refused %s within %d ms",
+				     dump_text(c->address, 32).text, REFUSAL_MSEC);
+		else if (c->trick == &tricks[0])
+			battery_fail(reach->b, "nothing refuses %s", dump_text(c->address, 32).text);
 	}
 }
 
@@ -278,11 +263,11 @@ static void send_all(Reach *reach, const Trick *trick)
 	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	const int on = 1;
 
-	if (fd < 0)
-		fail_untried(reach, errno);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)) < 0 ||
-	    trick->prepare(fd, reach->index) < 0)
+	    trick->prepare(fd, reach->index) < 0) {
+		fail_starved(reach, errno);
 		return;
+	}
 	for (size_t i = 0; i < reach->n_destinations; i++)
 		send_one(fd, trick, reach->index, reach->destinations[i]);
 }
@@ -305,13 +290,19 @@ static int each_link(void *userdata, const struct nlmsghdr *header)
 	memcpy(&stats, RTA_DATA(slots[IFLA_STATS64]),
 	       MIN_OF(sizeof(stats), (size_t)RTA_PAYLOAD(slots[IFLA_STATS64])));
 	reach->sent = stats.tx_packets;
+	reach->counted = true;
 	return 0;
 }
 
 static uint64_t packets_sent(Reach *reach)
 {
-	reach->sent = 0;
-	(void)dump_each(RTM_GETLINK, AF_UNSPEC, each_link, reach);
+	int r;
+
+	reach->counted = false;
+	r = dump_each(RTM_GETLINK, AF_UNSPEC, each_link, reach);
+	if (r < 0 || !reach->counted)
+		battery_fail(reach->b, "what left by " ROUTES_JAIL_DEVICE " is not known: %s",
+			     r < 0 ? strerror(-r) : "the device says nothing");
 	return reach->sent;
 }
 
@@ -331,7 +322,7 @@ static int each_neighbour(void *userdata, const struct nlmsghdr *header)
 		battery_fail(reach->b,
 			     "frames for %s leave past the routes: the filter of " ROUTES_JAIL_DEVICE
 			     " lets them",
-			     text_of(address).text);
+			     dump_text(address, 32).text);
 	return 0;
 }
 
@@ -345,14 +336,18 @@ static bool gives_token(const Reach *reach, const struct sockaddr *to, socklen_t
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char answer[256];
 	ssize_t n;
+	int r;
 
 	if (fd < 0 || (connect(fd, to, size) < 0 && errno != EINPROGRESS)) {
 		/* An address that IPv6 does not have here is none of the agent's doing. */
-		if (measure_is_starved(errno) && !(to->sa_family == AF_INET6 && errno == EADDRNOTAVAIL))
-			fail_untried(reach, errno);
+		if (to->sa_family != AF_INET6 || errno != EADDRNOTAVAIL)
+			fail_starved(reach, errno);
 		return false;
 	}
-	if (poll(&p, 1, ANSWER_MSEC) <= 0)
+	r = poll(&p, 1, ANSWER_MSEC);
+	if (r < 0)
+		fail_starved(reach, errno);
+	if (r <= 0)
 		return false;
 	n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
 	return n > 0 && memmem(answer, (size_t)n, e->bait_token, strlen(e->bait_token));
@@ -362,6 +357,7 @@ static void judge_loopback(Reach *reach)
 {
 	static const uint32_t ways[] = { INADDR_LOOPBACK, ROUTES_FAR_END, ROUTES_SOURCE };
 	const Expectations *e = reach->e;
+	bool tried = false;
 
 	for (size_t i = 0; e->bait_token && i < e->n_baits; i++) {
 		const ExpectedBait *bait = &e->baits[i];
@@ -371,14 +367,18 @@ static void judge_loopback(Reach *reach)
 
 		if (bait->kind == BAIT_TCP6 && gives_token(reach, (const struct sockaddr *)&to6, sizeof(to6)))
 			battery_fail(reach->b, "the machine's ::1 can be reached");
+		tried = tried || bait->kind == BAIT_TCP4;
 		for (size_t w = 0; bait->kind == BAIT_TCP4 && w < ELEMENTSOF(ways); w++) {
 			const struct sockaddr_in to = socket_address(ways[w], bait->port);
 
 			if (gives_token(reach, (const struct sockaddr *)&to, sizeof(to)))
 				battery_fail(reach->b, "the machine's loopback can be reached at %s",
-					     text_of(ways[w]).text);
+					     dump_text(ways[w], 32).text);
 		}
 	}
+	if (!tried)
+		battery_fail(reach->b, "the machine's loopback could not be tried: nothing listens there to "
+				       "aim at");
 	for (size_t i = 0; i < e->n_local_ports; i++)
 		battery_note(reach->b, "127.0.0.1:%u is the machine's, as local-port says",
 			     (unsigned)e->local_ports[i]);
@@ -394,8 +394,8 @@ static void judge_ipv6(Reach *reach)
 		_cleanup_close_ int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_port = htons(PORT) };
 
-		if (fd < 0 && measure_is_starved(errno))
-			fail_untried(reach, errno);
+		if (fd < 0)
+			fail_starved(reach, errno);
 		memcpy(&to.sin6_addr, addresses[i], sizeof(addresses[i]));
 		if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0) {
 			battery_fail(reach->b, "there is an IPv6 route to the internet");
@@ -417,8 +417,8 @@ static void judge_names(Battery *b, const Expectations *e)
 	else {
 		r = dns_ask(e->forwarder, DNS_MSEC);
 		if (r < 0)
-			battery_fail(b, "the name server %s does not answer: %s", text_of(e->forwarder).text,
-				     strerror(-r));
+			battery_fail(b, "the name server %s does not answer: %s",
+				     dump_text(e->forwarder, 32).text, strerror(-r));
 		else
 			battery_pass(b, "names resolve");
 	}
@@ -429,8 +429,11 @@ static void judge_names(Battery *b, const Expectations *e)
 static void judge_reach(Reach *reach)
 {
 	uint64_t before = packets_sent(reach);
+	int r;
 
 	choose_destinations(reach);
+	if (reach->n_destinations == 0)
+		battery_fail(reach->b, "what is denied was not told");
 	for (size_t i = 0; i < reach->n_destinations; i++) {
 		connect_one(reach, reach->destinations[i], &tricks[0]);
 		connect_one(reach, reach->destinations[i], &tricks[1]);
@@ -440,7 +443,9 @@ static void judge_reach(Reach *reach)
 		send_all(reach, &tricks[i]);
 	connections_wait(reach);
 	judge_connections(reach);
-	(void)dump_each(RTM_GETNEIGH, AF_INET, each_neighbour, reach);
+	r = dump_each(RTM_GETNEIGH, AF_INET, each_neighbour, reach);
+	if (r < 0)
+		battery_fail(reach->b, "the neighbours cannot be read: %s", strerror(-r));
 	/* Beside an agent that runs, whose packets they were cannot be told. */
 	if (!reach->e->joined && packets_sent(reach) != before)
 		battery_fail(reach->b, "packets to denied addresses left by " ROUTES_JAIL_DEVICE);

@@ -33,19 +33,6 @@ typedef struct Net {
 	unsigned rules;
 } Net;
 
-typedef struct AddressText {
-	char text[32];
-} AddressText;
-
-static AddressText text_of(uint32_t address, unsigned length)
-{
-	AddressText text;
-
-	(void)snprintf(text.text, sizeof(text.text), "%u.%u.%u.%u/%u", address >> 24, address >> 16 & 0xff,
-		       address >> 8 & 0xff, address & 0xff, length);
-	return text;
-}
-
 static void net_done(Net *net)
 {
 	free(net->denied);
@@ -155,7 +142,7 @@ static int each_route(void *userdata, const struct nlmsghdr *header)
 	if (is_kernels(net, &found) || (found.table == RT_TABLE_MAIN && note_route(net, &found)))
 		return 0;
 	battery_fail(net->b, "the route to %s (type %u, table %u, metric %u) was not meant",
-		     text_of(found.destination, found.length).text, found.type, found.table, found.metric);
+		     dump_text(found.destination, found.length).text, found.type, found.table, found.metric);
 	return 0;
 }
 
@@ -175,7 +162,7 @@ static void judge_rows(Net *net)
 
 	for (size_t i = 0; i < e->n_routes; i++) {
 		const ExpectedRoute *row = &e->routes[i];
-		const AddressText text = text_of(row->address, row->length);
+		const AddressText text = dump_text(row->address, row->length);
 
 		if (row->verdict == ROUTE_DENY && !net->denied[i])
 			battery_fail(net->b, "the route that denies %s (%s) is missing", text.text,
@@ -219,7 +206,7 @@ static int each_address(void *userdata, const struct nlmsghdr *header)
 		net->own_address = true;
 	else
 		battery_fail(net->b, "the address %s was not meant",
-			     text_of(address, body->ifa_prefixlen).text);
+			     dump_text(address, body->ifa_prefixlen).text);
 	return 0;
 }
 
@@ -246,7 +233,7 @@ static int each_neighbour(void *userdata, const struct nlmsghdr *header)
 		battery_fail(net->b,
 			     "%s has a link address on " ROUTES_JAIL_DEVICE
 			     ": frames beside the routes would reach it",
-			     text_of(address, 32).text);
+			     dump_text(address, 32).text);
 	return 0;
 }
 
@@ -310,22 +297,10 @@ static void judge_parts(Net *net)
 
 /* ---- the whole ---- */
 
-/* What the table says of an address: of the rows that hold it the narrowest, an opening before a denial. */
-static RouteVerdict verdict_of(const Expectations *e, uint32_t address)
+/* How the kernel refuses a destination, by a prohibit or of itself (0/8 is no host's). */
+static bool is_no_route(int error)
 {
-	const ExpectedRoute *found = NULL;
-
-	for (size_t i = 0; i < e->n_routes; i++) {
-		const ExpectedRoute *row = &e->routes[i];
-		uint32_t mask = row->length == 0 ? 0 : UINT32_MAX << (32 - row->length);
-
-		if ((address & mask) != (row->address & mask))
-			continue;
-		if (!found || row->length > found->length ||
-		    (row->length == found->length && row->verdict != ROUTE_DENY))
-			found = row;
-	}
-	return found ? found->verdict : ROUTE_DENY;
+	return error == -EACCES || error == -EINVAL || error == -ENETUNREACH || error == -EHOSTUNREACH;
 }
 
 /* How the kernel would send, for each row: not what the table says, but what comes of it. */
@@ -340,15 +315,18 @@ static void judge_lookups(Net *net)
 		const ExpectedRoute *row = &net->e->routes[i];
 		uint32_t address = row->address + (row->length < 31);
 
-		if (row->verdict != ROUTE_DENY || verdict_of(net->e, address) != ROUTE_DENY)
+		if (row->verdict != ROUTE_DENY || expectations_verdict(net->e, address) != ROUTE_DENY)
 			continue;
 		r = dump_lookup(address, &type, &device);
 		if (r == 0 && device == net->jail && type != RTN_LOCAL)
 			battery_fail(net->b, "a packet to %s would leave by " ROUTES_JAIL_DEVICE,
-				     text_of(address, 32).text);
+				     dump_text(address, 32).text);
+		else if (r < 0 && !is_no_route(r))
+			battery_fail(net->b, "where a packet to %s would go is not known: %s",
+				     dump_text(address, 32).text, strerror(-r));
 	}
 	for (size_t i = 0; i < ELEMENTSOF(public_addresses); i++) {
-		if (verdict_of(net->e, public_addresses[i]) != ROUTE_INTERNET)
+		if (expectations_verdict(net->e, public_addresses[i]) != ROUTE_INTERNET)
 			continue;
 		r = dump_lookup(public_addresses[i], &type, &device);
 		if (r < 0 || device != net->jail)
@@ -423,14 +401,11 @@ void check_routes(Battery *b)
 		battery_note(b, "egress-jail is off: the network is the machine's");
 		return;
 	}
-	if (measure_namespace(NAMESPACE_NET) == e->namespaces[NAMESPACE_NET]) {
-		battery_fail(b, "the network namespace is the machine's");
+	check_namespace(b, NAMESPACE_NET);
+	if (battery_failures(b) > 0)
 		return;
-	}
-	for (size_t i = 0; i < e->n_processes; i++)
-		if (e->processes[i].namespaces[NAMESPACE_NET] == e->namespaces[NAMESPACE_NET])
-			battery_fail(b, "process %u (%s) of the session is in the machine's network",
-				     e->processes[i].pid, e->processes[i].name);
+	if (e->n_routes == 0)
+		battery_fail(b, "which routes were meant was not told");
 	if (e->routes_problem)
 		battery_fail(b, "the session reads back: %s", e->routes_problem);
 	net.denied = calloc(e->n_routes + 1, sizeof(bool));

@@ -71,13 +71,13 @@ static int socket_answers(const char *path)
 static void judge_socket(Battery *b, const char *path)
 {
 	_cleanup_free_ char *real = measure_real_path(path);
-	int r;
+	int r = real ? 0 : -errno;
 
-	if (!real || mounts_is_agents(battery_expectations(b), real))
+	if (real && mounts_is_agents(battery_expectations(b), real))
 		return;
-	r = socket_answers(path);
-	if (r < 0 && measure_is_starved(-r))
-		battery_fail(b, "whether the socket %s answers could not be tried: %s", path, strerror(-r));
+	if (real)
+		r = socket_answers(path);
+	battery_starved(b, r, "whether the socket %s answers", path);
 	if (r < 0)
 		return;
 	if (is_allowed(battery_expectations(b), path))
@@ -88,14 +88,14 @@ static void judge_socket(Battery *b, const char *path)
 
 static void judge_own_sockets(Battery *b)
 {
-	for (size_t i = 0; i < ELEMENTSOF(own_sockets); i++) {
-		_cleanup_free_ char *path = NULL;
+	char directory[64];
 
-		if (asprintf(&path, "/run/user/%u/%s", (unsigned)getuid(), own_sockets[i]) < 0) {
-			path = NULL;
-			return;
-		}
-		judge_socket(b, path);
+	(void)snprintf(directory, sizeof(directory), "/run/user/%u", (unsigned)getuid());
+	for (size_t i = 0; i < ELEMENTSOF(own_sockets); i++) {
+		_cleanup_free_ char *path = battery_path(b, directory, own_sockets[i]);
+
+		if (path)
+			judge_socket(b, path);
 	}
 }
 
@@ -109,27 +109,34 @@ static void judge_variable(Battery *b, const char *name)
 		return;
 	value = starts_with(value, "unix:path=") ?: value;
 	path = strndup(value, strcspn(value, ",;"));
-	if (path && path[0] == '/')
+	if (!path)
+		battery_fail(b, "no memory");
+	else if (path[0] == '/')
 		judge_socket(b, path);
 }
 
 static void judge_covered(Battery *b, const Expectations *e)
 {
-	for (size_t i = 0; i < e->n_entries; i++)
-		if (e->entries[i].covers_listener && !e->joined && socket_answers(e->entries[i].path) == 0)
-			battery_fail(b, "the socket %s of another program answers", e->entries[i].path);
+	/* Beside an agent, a program that started again has made its socket anew: that is told with its
+	 * entry. */
+	for (size_t i = 0; !e->joined && i < e->n_entries; i++) {
+		const char *path = e->entries[i].path;
+		int r = e->entries[i].covers_listener ? socket_answers(path) : -ENOENT;
+
+		if (r == 0)
+			battery_fail(b, "the socket %s of another program answers", path);
+		battery_starved(b, r, "whether the socket %s answers", path);
+	}
 }
 
 static int judge_user_name(void *userdata, const char *name)
 {
 	Battery *b = userdata;
 	const Expectations *e = battery_expectations(b);
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = battery_path(b, "/run/user", name);
 
-	if (asprintf(&path, "/run/user/%s", name) < 0) {
-		path = NULL;
+	if (!path)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; e && e->allowed_write && e->allowed_write[i]; i++)
 		if (measure_is_within(e->allowed_write[i], path)) {
 			battery_note(b, "%s is there, as allow-write says", path);

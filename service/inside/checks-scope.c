@@ -47,20 +47,15 @@ static int is_writable(const char *path, mode_t mode)
 	}
 }
 
-static void fail_untried(Battery *b, const char *path, int r)
-{
-	if (r < 0 && measure_is_starved(-r))
-		battery_fail(b, "whether %s can be written could not be tried: %s", path, strerror(-r));
-}
-
 static void expect_unwritable(Battery *b, const char *path, const char *what)
 {
 	ObjectIdentity object = measure_object(path);
-	int r = object.known ? is_writable(path, object.mode) : 0;
+	int r = object.known ? is_writable(path, object.mode) : -errno;
 
 	if (r > 0)
 		battery_fail(b, "%s %s can be written", what, path);
-	fail_untried(b, path, r);
+	else
+		battery_starved(b, r, "whether %s can be written", path);
 }
 
 /* ---- 17 ---- */
@@ -79,7 +74,8 @@ static void try_entry(Battery *b, const Expectations *e, const ExpectedEntry *en
 	if (!object.known || expectations_covering(e, entry->path) != entry || entry->device)
 		return;
 	r = is_writable(entry->path, object.mode);
-	fail_untried(b, entry->path, r);
+	if (r < 0)
+		battery_starved(b, r, "whether %s can be written", entry->path);
 	if (r > 0 && !is_allowed(entry) && entry->mode != ENTRY_PRIVATE && entry->kind != ENTRY_TMPFS)
 		battery_fail(b, "%s can be written, and the plan has it read-only", entry->path);
 	/* Who may write there is the machine's to say. */
@@ -101,6 +97,8 @@ static void try_usual(Battery *b, const Expectations *e)
 		_cleanup_free_ char *path = measure_real_path(places[i]);
 		const ExpectedEntry *covering = path && e ? expectations_covering(e, path) : NULL;
 
+		if (!path)
+			battery_starved(b, errno, "whether %s can be written", places[i]);
 		if (path && (!e || (covering && covering->kind == ENTRY_BIND && !is_allowed(covering))))
 			expect_unwritable(b, path, "the directory");
 	}
@@ -170,7 +168,8 @@ static void judge_own_file(Battery *b, const Expectations *e, const ExpectedFile
 	r = is_writable(file->path, inside.mode);
 	if (r > 0)
 		battery_fail(b, "%s can be written from here", file->path);
-	fail_untried(b, file->path, r);
+	else
+		battery_starved(b, r, "whether %s can be written", file->path);
 }
 
 void check_own_files(Battery *b)

@@ -29,13 +29,19 @@ static void judge_secret(Battery *b, const char *path)
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	char byte;
+	int r = 0;
 
-	if (fd < 0 && measure_is_starved(errno))
-		battery_fail(b, "whether %s can be read could not be tried: %s", path, strerror(errno));
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0) {
+		battery_starved(b, errno, "whether %s can be read", path);
 		return;
-	if (S_ISDIR(st.st_mode) ? measure_list(path, is_anything, NULL) == 1
-				: S_ISREG(st.st_mode) && read(fd, &byte, 1) == 1)
+	}
+	if (fstat(fd, &st) < 0)
+		r = -errno;
+	else if (S_ISDIR(st.st_mode))
+		r = measure_list(path, is_anything, NULL);
+	else if (S_ISREG(st.st_mode))
+		r = (int)read(fd, &byte, 1);
+	if (r != 0)
 		battery_fail(b, "%s can be read", path);
 }
 
@@ -46,23 +52,19 @@ static int judge_key(void *userdata, const char *name)
 
 	if (!starts_with(name, "ssh_host_") || n < 4 || !streq(name + n - 4, "_key"))
 		return 0;
-	if (asprintf(&path, "/etc/ssh/%s", name) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	judge_secret(userdata, path);
+	path = battery_path(userdata, "/etc/ssh", name);
+	if (path)
+		judge_secret(userdata, path);
 	return 0;
 }
 
 static int judge_secret_name(void *userdata, const char *name)
 {
 	Battery *b = userdata;
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = battery_path(b, "/run/secrets", name);
 
-	if (asprintf(&path, "/run/secrets/%s", name) < 0) {
-		path = NULL;
+	if (!path)
 		return -ENOMEM;
-	}
 	if (!mounts_is_agents(battery_expectations(b), path))
 		battery_fail(b, "%s is in sight", path);
 	return 0;
@@ -77,8 +79,7 @@ void check_system_secrets(Battery *b)
 	for (size_t i = 0; i < ELEMENTSOF(secrets); i++)
 		judge_secret(b, secrets[i]);
 	keys = measure_list("/etc/ssh", judge_key, b);
-	if (keys < 0 && measure_is_starved(-keys))
-		battery_fail(b, "/etc/ssh: %s", strerror(-keys));
+	battery_starved(b, keys, "whether keys of /etc/ssh can be read");
 	battery_pass(b, "/run/secrets is %s, password and key files cannot be read",
 		     r == -ENOENT ? "absent" : "empty");
 	mounts_judge(b, "13");

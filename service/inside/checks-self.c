@@ -72,6 +72,15 @@ static const ExpectedProcess *each_process(const Expectations *e, size_t i)
 	return e && i < e->n_processes ? &e->processes[i] : NULL;
 }
 
+/* Beside an agent, what this process is says little: the session's own are to be judged. */
+static void expect_processes(Battery *b)
+{
+	const Expectations *e = battery_expectations(b);
+
+	if (e && e->joined && e->n_processes == 0)
+		battery_fail(b, "which processes the session has was not told");
+}
+
 void check_privileges(Battery *b)
 {
 	_cleanup_free_ char *status = own_status(b);
@@ -87,6 +96,7 @@ void check_privileges(Battery *b)
 	/* Not every kernel counts them. */
 	if (measure_number(status, "Seccomp_filters", 10, &filters) && filters < FILTERS)
 		battery_fail(b, "%u of %d seccomp filters are in force", (unsigned)filters, FILTERS);
+	expect_processes(b);
 	for (size_t i = 0; (process = each_process(battery_expectations(b), i)); i++) {
 		if (!process->no_new_privileges)
 			battery_fail(b, "process %u (%s) of the session runs without no_new_privs",
@@ -115,6 +125,7 @@ void check_capabilities(Battery *b)
 		else if (set != 0)
 			battery_fail(b, "%s is %016llx: rights that no agent may have", capability_sets[i],
 				     (unsigned long long)set);
+	expect_processes(b);
 	for (size_t p = 0; (process = each_process(e, p)); p++)
 		for (size_t i = 0; i < CAPABILITY_SET_MAX && !process->below; i++)
 			if (process->capabilities[i] != 0)
@@ -127,11 +138,11 @@ void check_capabilities(Battery *b)
 /* ---- 07 to 09 ---- */
 
 /* Every kind that has no row of its own is judged with the one that it is nearest to. */
-static void expect_namespace(Battery *b, NamespaceKind kind)
+void check_namespace(Battery *b, NamespaceKind kind)
 {
 	const Expectations *e = battery_expectations(b);
 	const char *name = namespace_kind_to_string(kind);
-	uint64_t own = measure_namespace(kind);
+	uint64_t own = measure_namespace("self", kind);
 	const ExpectedProcess *process;
 
 	if (own == 0) {
@@ -148,10 +159,14 @@ static void expect_namespace(Battery *b, NamespaceKind kind)
 		battery_fail(b, "the %s namespace of the service is not known", name);
 	if (own == e->namespaces[kind])
 		battery_fail(b, "the %s namespace is the machine's", name);
-	if (e->joined && e->jail_namespaces[kind] != 0 && own != e->jail_namespaces[kind])
+	if (e->joined && own != e->jail_namespaces[kind])
 		battery_fail(b, "this is not the session's %s namespace", name);
+	expect_processes(b);
 	for (size_t i = 0; (process = each_process(e, i)); i++)
-		if (process->namespaces[kind] != 0 && process->namespaces[kind] == e->namespaces[kind])
+		if (process->namespaces[kind] == 0)
+			battery_fail(b, "the %s namespace of process %u (%s) of the session is not known",
+				     name, process->pid, process->name);
+		else if (process->namespaces[kind] == e->namespaces[kind])
 			battery_fail(b, "process %u (%s) of the session is in the machine's %s namespace",
 				     process->pid, process->name, name);
 }
@@ -196,6 +211,9 @@ static void judge_init_trace(Battery *b)
 
 	if (syscall(SYS_get_robust_list, 1, &head, &size) == 0)
 		battery_fail(b, "the first process of the jail can be traced");
+	else if (errno != EPERM)
+		battery_fail(b, "whether the first process of the jail can be traced is not known: %s",
+			     strerror(errno));
 }
 
 /* Init has to be PID 1: the reports of stops, and who reaps, depend on it. */
@@ -223,10 +241,10 @@ void check_pid_namespace(Battery *b)
 	const Expectations *e = battery_expectations(b);
 	const ExpectedProcess *process;
 
-	expect_namespace(b, NAMESPACE_PID);
-	expect_namespace(b, NAMESPACE_CGROUP);
-	expect_namespace(b, NAMESPACE_USER);
-	expect_namespace(b, NAMESPACE_MNT);
+	check_namespace(b, NAMESPACE_PID);
+	check_namespace(b, NAMESPACE_CGROUP);
+	check_namespace(b, NAMESPACE_USER);
+	check_namespace(b, NAMESPACE_MNT);
 	check_depth(b);
 	check_init(b);
 	for (size_t i = 0; (process = each_process(e, i)); i++)
@@ -241,14 +259,14 @@ void check_pid_namespace(Battery *b)
 
 void check_ipc_namespace(Battery *b)
 {
-	expect_namespace(b, NAMESPACE_IPC);
+	check_namespace(b, NAMESPACE_IPC);
 	if (battery_expectations(b))
 		battery_pass(b, "it is not the machine's");
 }
 
 void check_uts_namespace(Battery *b)
 {
-	expect_namespace(b, NAMESPACE_UTS);
+	check_namespace(b, NAMESPACE_UTS);
 	if (battery_expectations(b))
 		battery_pass(b, "it is not the machine's");
 }

@@ -29,6 +29,9 @@ void check_reach(Battery *b); /* 20 */
 void check_agent(Battery *b);
 void check_entry_guard(Battery *b); /* 22 */
 
+/* checks-self.c: that namespace is not the service's, of this process and of those of a running session; for
+ * the row that the kind is nearest to. */
+void check_namespace(Battery *b, NamespaceKind kind);
 /* checks-filter.c: every refusal of the filter, for row 02. */
 void check_filter(Battery *b);
 /* checks-anchors.c: what is mounted over what agents may write stays there, in every mount namespace that

@@ -64,7 +64,9 @@ int dns_ask(uint32_t address, int timeout_msec)
 		if (r < 0)
 			return r;
 		r = poll(&p, 1, (int)MIN_OF(left, (int64_t)AGAIN_MSEC));
-		if (r > 0)
+		if (r < 0)
+			r = errno == EINTR ? 0 : -errno;
+		else if (r > 0)
 			r = dns_receive(fd, id);
 		if (r < 0)
 			return r;

@@ -38,9 +38,11 @@ static ssize_t receive(int fd, void *buffer)
 	ssize_t n;
 
 	do
-		n = recvfrom(fd, buffer, BUFFER_SIZE, 0, (struct sockaddr *)&from, &size);
+		n = recvfrom(fd, buffer, BUFFER_SIZE, MSG_TRUNC, (struct sockaddr *)&from, &size);
 	while ((n < 0 && errno == EINTR) || (n >= 0 && from.nl_pid != 0));
-	return n < 0 ? -errno : n;
+	if (n < 0)
+		return -errno;
+	return (size_t)n > BUFFER_SIZE ? -EMSGSIZE : n;
 }
 
 static int error_of(const struct nlmsghdr *header)
@@ -48,6 +50,16 @@ static int error_of(const struct nlmsghdr *header)
 	const struct nlmsgerr *error = NLMSG_DATA(header);
 
 	return header->nlmsg_len < NLMSG_LENGTH(sizeof(*error)) ? -EBADMSG : error->error;
+}
+
+/* What broke a dump off stands at its end. */
+static int dump_end(const struct nlmsghdr *header)
+{
+	int32_t error = 0;
+
+	if (header->nlmsg_len >= NLMSG_LENGTH(sizeof(error)))
+		memcpy(&error, NLMSG_DATA(header), sizeof(error));
+	return error < 0 ? error : 0;
 }
 
 int dump_each(uint16_t type, uint8_t family, int (*each)(void *userdata, const struct nlmsghdr *header),
@@ -80,8 +92,11 @@ int dump_each(uint16_t type, uint8_t family, int (*each)(void *userdata, const s
 		     header = NLMSG_NEXT(header, left)) {
 			int r;
 
+			/* The table changed while it was told: something may be missing. */
+			if (header->nlmsg_flags & NLM_F_DUMP_INTR)
+				return -EINTR;
 			if (header->nlmsg_type == NLMSG_DONE)
-				return 0;
+				return dump_end(header);
 			r = header->nlmsg_type == NLMSG_ERROR ? error_of(header) : each(userdata, header);
 			if (r != 0)
 				return r;
@@ -166,4 +181,15 @@ uint32_t dump_u32(const struct rtattr *attribute, uint32_t fallback)
 uint32_t dump_address(const struct rtattr *attribute)
 {
 	return ntohl(dump_u32(attribute, 0));
+}
+
+AddressText dump_text(uint32_t address, unsigned length)
+{
+	AddressText text;
+	int n = snprintf(text.text, sizeof(text.text), "%u.%u.%u.%u", address >> 24, address >> 16 & 0xff,
+			 address >> 8 & 0xff, address & 0xff);
+
+	if (length < 32)
+		(void)snprintf(text.text + n, sizeof(text.text) - (size_t)n, "/%u", length);
+	return text;
 }

@@ -19,6 +19,11 @@ int dump_lookup(uint32_t address, uint8_t *ret_type, uint32_t *ret_device);
 /* Attributes after a body of size bytes: those of numbers below n into slots, others are left out. Return: 0,
  * -EBADMSG. */
 int dump_attributes(const struct nlmsghdr *header, size_t size, const struct rtattr **slots, size_t n);
+/* "A.B.C.D", and "/LENGTH" below 32. address in host byte order. */
+typedef struct AddressText {
+	char text[32];
+} AddressText;
+AddressText dump_text(uint32_t address, unsigned length);
 /* The attribute as a number in the machine's byte order; fallback where it is absent or short. */
 uint32_t dump_u32(const struct rtattr *attribute, uint32_t fallback);
 /* An IPv4 address as a number in host byte order. */

@@ -70,19 +70,13 @@ bool measure_number(const char *status, const char *name, int base, uint64_t *re
 	return errno == 0 && end > value;
 }
 
-uint64_t measure_namespace(NamespaceKind kind)
+uint64_t measure_namespace(const char *process, NamespaceKind kind)
 {
-	char path[64], text[64];
-	const char *bracket;
-	ssize_t n;
+	char path[96];
+	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", namespace_kind_to_string(kind));
-	n = readlink(path, text, sizeof(text) - 1);
-	if (n < 0)
-		return 0;
-	text[n] = '\0';
-	bracket = strchr(text, '[');
-	return bracket ? strtoull(bracket + 1, NULL, 10) : 0;
+	(void)snprintf(path, sizeof(path), "/proc/%s/ns/%s", process, namespace_kind_to_string(kind));
+	return stat(path, &st) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
 static ObjectIdentity identity_of(const char *path, int flags)

@@ -14,8 +14,9 @@ char *measure_text(const char *path, size_t max, size_t *ret_size);
 const char *measure_field(const char *status, const char *name, size_t *ret_n);
 /* The same as a number in that base. Return: false when there is no such line. */
 bool measure_number(const char *status, const char *name, int base, uint64_t *ret);
-/* The inode number of a namespace of this process; 0 where the kernel has none of that kind. */
-uint64_t measure_namespace(NamespaceKind kind);
+/* The inode number of a namespace, "/proc/PROCESS/ns/KIND". Return: 0 where it cannot be read, or the kernel
+ * has none of that kind. */
+uint64_t measure_namespace(const char *process, NamespaceKind kind);
 /* lstat(2) as an identity; not known when it fails, with errno set. */
 ObjectIdentity measure_object(const char *path);
 /* The same of what a link leads to. */

@@ -2,9 +2,11 @@
 #include "service/inside/mounts.h"
 
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "dbus/names.h"
 #include "service/inside/measure.h"
 
 #define FILE_MAX (1024u * 1024)
@@ -49,17 +51,17 @@ static size_t entries_at(const Expectations *e, const char *path)
 
 static void judge_flags(const Judge *j, const ExpectedEntry *entry, const Mount *mount)
 {
-	if (is_read_only(entry) && !mount->read_only)
+	if (is_read_only(entry) && !(mount->flags & MS_RDONLY))
 		battery_fail(j->b, "%s may be written and has to be read-only", entry->path);
 	/* In root's sessions all of /dev is kept from changes of mode (device-modes.h). */
-	if (entry->device && j->e->uid == 0 && !mount->read_only)
+	if (entry->device && j->e->uid == 0 && !(mount->flags & MS_RDONLY))
 		battery_fail(j->b, "%s is root's and mounted read-write: its mode can be changed for all",
 			     entry->path);
-	if (!is_read_only(entry) && mount->read_only && !entry->device)
+	if (!is_read_only(entry) && (mount->flags & MS_RDONLY) && !entry->device)
 		battery_note(j->b, "%s is read-only here, as outside", entry->path);
-	if (!mount->no_suid)
+	if (!(mount->flags & MS_NOSUID))
 		battery_fail(j->b, "%s is mounted without nosuid", entry->path);
-	if (!entry->device && !mount->no_dev)
+	if (!entry->device && !(mount->flags & MS_NODEV))
 		battery_fail(j->b, "%s is mounted without nodev", entry->path);
 }
 
@@ -155,6 +157,20 @@ static void judge_what_is_there(const Judge *j, const ExpectedEntry *entry, cons
 	}
 }
 
+/* Was it there when the jail was made? The jail's marker was made with it. */
+static bool is_older_than_jail(const char *path)
+{
+	struct statx there, marker;
+	struct statx_timestamp made;
+
+	if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_BTIME | STATX_CTIME, &there) < 0 ||
+	    statx(AT_FDCWD, CS_MARKER_PATH, AT_SYMLINK_NOFOLLOW, STATX_CTIME, &marker) < 0)
+		return true;
+	made = there.stx_mask & STATX_BTIME ? there.stx_btime : there.stx_ctime;
+	return made.tv_sec < marker.stx_ctime.tv_sec ||
+	       (made.tv_sec == marker.stx_ctime.tv_sec && made.tv_nsec < marker.stx_ctime.tv_nsec);
+}
+
 /* A program that starts again puts a new socket in the place of the one that was covered. */
 static void judge_uncovered(const Judge *j, const ExpectedEntry *entry)
 {
@@ -162,7 +178,7 @@ static void judge_uncovered(const Judge *j, const ExpectedEntry *entry)
 
 	if (!there.known || (!S_ISSOCK(there.mode) && !S_ISFIFO(there.mode)))
 		return;
-	if (j->e->joined)
+	if (j->e->joined && !is_older_than_jail(entry->path))
 		battery_note(j->b, "another program has made %s anew since the session began: it is in sight",
 			     entry->path);
 	else
@@ -260,9 +276,10 @@ static bool tables_read(Battery *b, Tables *ret)
 	int r;
 
 	/* Of a jail that runs, what was read outside: no /proc of that jail is believed. */
-	r = e->jail_mounts ? mounts_parse(e->jail_mounts, &ret->mounts) : mounts_read(&ret->mounts);
-	if (r == 0)
-		r = mounts_parse(e->host_mounts ?: "", &ret->host);
+	r = e->joined ? mounts_parse(e->jail_mounts ?: "", &ret->mounts) : mounts_read(&ret->mounts);
+	/* Without it row 17 fails. */
+	if (r == 0 && e->host_mounts)
+		r = mounts_parse(e->host_mounts, &ret->host);
 	if (r < 0)
 		battery_fail(b, "the table of mounts cannot be read: %s", strerror(-r));
 	return r == 0;
@@ -276,6 +293,8 @@ void mounts_judge(Battery *b, const char *row)
 
 	if (!j.e || !tables_read(b, &tables))
 		return;
+	if (j.e->n_entries == 0)
+		battery_fail(b, "the plan was not told");
 	for (size_t i = 0; i < j.e->n_entries; i++) {
 		const char *judged = mounts_row(j.e, &j.e->entries[i]);
 
@@ -360,7 +379,7 @@ static void judge_other(const Judge *j, const Mount *mount)
 		return;
 	if (covering && covering->kind == ENTRY_PROC && streq(mount->type, "proc")) {
 		/* bwrap covers parts of a /proc that root could write. */
-		if (!mount->read_only)
+		if (!(mount->flags & MS_RDONLY))
 			battery_fail(j->b, "%s is a second /proc that may be written", mount->place);
 		return;
 	}
@@ -372,12 +391,13 @@ static void judge_other(const Judge *j, const Mount *mount)
 	/* Where something of ours covers it, it cannot be reached. */
 	if (!covering || covering->kind != ENTRY_BIND || is_covered(j, mount))
 		return;
-	if ((mount->no_suid && mount->no_dev && (mount->read_only || !is_read_only(covering))) ||
+	if (((mount->flags & MS_NOSUID) && (mount->flags & MS_NODEV) &&
+	     ((mount->flags & MS_RDONLY) || !is_read_only(covering))) ||
 	    is_out_of_reach(mount->place))
 		return;
-	if (is_read_only(covering) && !mount->read_only)
+	if (is_read_only(covering) && !(mount->flags & MS_RDONLY))
 		battery_fail(j->b, "%s, which lies in %s, may be written", mount->place, covering->path);
-	if (!mount->no_suid || !mount->no_dev)
+	if (!(mount->flags & MS_NOSUID) || !(mount->flags & MS_NODEV))
 		battery_fail(j->b, "%s is mounted without nosuid or nodev", mount->place);
 }
 
@@ -394,5 +414,5 @@ void mounts_judge_others(Battery *b)
 	if (j.e->host_mounts)
 		battery_pass(b, "%zu mounts, none beside the plan", tables.mounts.n);
 	else
-		battery_note(b, "which of the mounts are the machine's was not told");
+		battery_fail(b, "which of the mounts are the machine's was not told");
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/inside/mounts.h"
 
+#include <sys/mount.h>
+
+#include "dbus/octal.h"
 #include "service/inside/measure.h"
 
 #define TEXT_MAX (8u * 1024 * 1024)
@@ -12,31 +15,23 @@ void mounts_done(Mounts *mounts)
 	*mounts = (Mounts){ 0 };
 }
 
-/* Blanks, newlines and backslashes stand as \ooo. Undone in place. */
-static void unescape(char *text)
+static unsigned long parse_options(char *options)
 {
-	char *to = text;
+	static const struct {
+		const char *name;
+		unsigned long flag;
+	} known[] = {
+		{ "ro", MS_RDONLY },         { "nosuid", MS_NOSUID },   { "nodev", MS_NODEV },
+		{ "noexec", MS_NOEXEC },     { "noatime", MS_NOATIME }, { "nodiratime", MS_NODIRATIME },
+		{ "relatime", MS_RELATIME },
+	};
+	unsigned long flags = 0;
 
-	for (const char *p = text; *p; to++) {
-		if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' && p[3] >= '0' &&
-		    p[3] <= '7') {
-			*to = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
-			p += 4;
-		} else {
-			*to = *p++;
-		}
-	}
-	*to = '\0';
-}
-
-static bool has_option(const char *options, const char *option)
-{
-	size_t n = strlen(option);
-
-	for (const char *p = options; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-		if (strncmp(p, option, n) == 0 && (p[n] == ',' || p[n] == '\0'))
-			return true;
-	return false;
+	for (const char *option; (option = strsep(&options, ","));)
+		for (size_t i = 0; i < ELEMENTSOF(known); i++)
+			if (streq(option, known[i].name))
+				flags |= known[i].flag;
+	return flags;
 }
 
 /* id, parent, major:minor, root, place, options, optional fields, "-", type, source, options */
@@ -54,17 +49,15 @@ static int parse_line(char *line, Mount *ret)
 		return -EBADMSG;
 	type += type == rest ? 2 : 3;
 	type[strcspn(type, " ")] = '\0';
-	unescape(fields[3]);
-	unescape(fields[4]);
+	octal_unescape(fields[3]);
+	octal_unescape(fields[4]);
 	*ret = (Mount){ .id = strtoull(fields[0], NULL, 10),
 			.parent = strtoull(fields[1], NULL, 10),
 			.root = fields[3],
 			.place = fields[4],
 			.place_length = strlen(fields[4]),
 			.type = type,
-			.read_only = has_option(fields[5], "ro"),
-			.no_suid = has_option(fields[5], "nosuid"),
-			.no_dev = has_option(fields[5], "nodev") };
+			.flags = parse_options(fields[5]) };
 	if (sscanf(fields[2], "%u:%u", &ret->major, &ret->minor) != 2)
 		return -EBADMSG;
 	return ret->place[0] == '/' ? 0 : -EBADMSG;
@@ -88,6 +81,9 @@ int mounts_parse(const char *text, Mounts *ret)
 			return r;
 		mounts.n++;
 	}
+	/* Every namespace has a root; an end without a newline is none of the kernel's. */
+	if (mounts.n == 0 || (rest && *rest))
+		return -EBADMSG;
 	*ret = mounts;
 	mounts = (Mounts){ 0 };
 	return 0;

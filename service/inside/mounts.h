@@ -14,8 +14,8 @@ typedef struct Mount {
 	const char *root;      /* what of it is mounted */
 	const char *place;
 	size_t place_length;
-	const char *type;                /* of the file system */
-	bool read_only, no_suid, no_dev; /* of the mount */
+	const char *type;    /* of the file system */
+	unsigned long flags; /* MS_ of mount(2), of the mount: all that a remount must name to keep it */
 } Mount;
 
 typedef struct Mounts {

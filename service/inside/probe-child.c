@@ -6,8 +6,8 @@
  * in memory that both share, since a probe that gets out and then dies has got out.
  *
  * The process is not dumpable, like its parent: the agent of a session that runs has the same uid, and could
- * otherwise make it say what it likes. Where a probe has to be dumpable to make itself a user namespace, what
- * it finds is worth less, and only there.
+ * otherwise make it say what it likes. The one that has to be (p32, to open its own memory) may be made to
+ * lie there, and in nothing else.
  */
 
 #include "service/inside/probe-child.h"
@@ -117,6 +117,17 @@ static int child_end(ProbeChild *child, uint64_t deadline_usec, int *ret_status)
 	return r;
 }
 
+/* What it shared may have been written by an agent that traced it, and be written still. */
+static Probing take(const Probing *shared)
+{
+	Probing own;
+
+	memcpy(&own, shared, sizeof(own));
+	own.blocked[PROBING_TEXT_MAX - 1] = own.escaped[PROBING_TEXT_MAX - 1] =
+		own.unclear[PROBING_TEXT_MAX - 1] = '\0';
+	return own;
+}
+
 static int verdict(const Probing *p, int r, int status, char **ret_text)
 {
 	char text[2 * PROBING_TEXT_MAX + 64];
@@ -144,8 +155,11 @@ int probe_child_finish(ProbeChild *child, uint64_t deadline_usec, char **ret_tex
 		*ret_text = strdup("inconclusive: no process can be made for it");
 		r = -ECHILD;
 	} else {
+		Probing own;
+
 		r = child_end(child, deadline_usec, &status);
-		r = verdict(child->shared, r, status, ret_text);
+		own = take(child->shared);
+		r = verdict(&own, r, status, ret_text);
 	}
 	if (child->shared)
 		(void)munmap(child->shared, sizeof(Probing));

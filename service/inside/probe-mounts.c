@@ -6,46 +6,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-static const struct {
-	const char *name;
-	unsigned long flag;
-} flag_names[] = {
-	{ "ro", MS_RDONLY },         { "nosuid", MS_NOSUID },   { "nodev", MS_NODEV },
-	{ "noexec", MS_NOEXEC },     { "noatime", MS_NOATIME }, { "nodiratime", MS_NODIRATIME },
-	{ "relatime", MS_RELATIME },
-};
-
-/* Octal escapes of blanks and the like (proc(5)), in place. */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from;) {
-		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' &&
-		    from[3] >= '0' && from[3] <= '7') {
-			*to++ = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-			from += 4;
-		} else {
-			*to++ = *from++;
-		}
-	}
-	*to = '\0';
-}
-
-static unsigned long read_flags(char *options)
-{
-	unsigned long flags = 0;
-	char *rest = NULL;
-
-	for (char *option = strtok_r(options, ",", &rest); option; option = strtok_r(NULL, ",", &rest))
-		for (size_t i = 0; i < ELEMENTSOF(flag_names); i++)
-			if (streq(option, flag_names[i].name))
-				flags |= flag_names[i].flag;
-	return flags;
-}
-
 /* Several may be mounted at one path, and others lie under what covers a directory above them. */
-static bool is_in_sight(const char *path, unsigned long id)
+static bool is_in_sight(const char *path, uint64_t id)
 {
 	struct statx st;
 
@@ -54,65 +16,20 @@ static bool is_in_sight(const char *path, unsigned long id)
 	       st.stx_mnt_id == id;
 }
 
-/*
- * "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw" (proc(5)). Return: 1, 0 for one that is
- * not in sight, or a negative errno.
- */
-static int parse(char *line, ProbeMount *ret)
+bool probing_mounts(Probing *p, Mounts *ret)
 {
-	char *fields[6], *rest = NULL, *type = strstr(line, " - ");
+	size_t n = 0;
+	int r = mounts_read(ret);
 
-	if (!type)
-		return -EBADMSG;
-	*type = '\0';
-	type += 3;
-	type[strcspn(type, " \n")] = '\0';
-	for (size_t i = 0; i < ELEMENTSOF(fields); i++) {
-		fields[i] = strtok_r(i == 0 ? line : NULL, " ", &rest);
-		if (!fields[i])
-			return -EBADMSG;
+	if (r < 0) {
+		probing_unclear(p, "the mounts cannot be read: %s", probing_error(r));
+		return false;
 	}
-	unescape(fields[4]);
-	if (!is_in_sight(fields[4], strtoul(fields[0], NULL, 10)))
-		return 0;
-	*ret = (ProbeMount){ .path = strdup(fields[4]),
-			     .type = strdup(type),
-			     .flags = read_flags(fields[5]) };
-	return ret->path && ret->type ? 1 : -ENOMEM;
-}
-
-void probe_mounts_done(ProbeMounts *mounts)
-{
-	for (size_t i = 0; i < mounts->n; i++) {
-		free(mounts->mounts[i].path);
-		free(mounts->mounts[i].type);
-	}
-	free(mounts->mounts);
-	*mounts = (ProbeMounts){ 0 };
-}
-
-int probe_mounts_read(ProbeMounts *ret)
-{
-	_cleanup_(probe_mounts_done) ProbeMounts mounts = { 0 };
-	_cleanup_fclose_ FILE *file = fopen("/proc/self/mountinfo", "re");
-	_cleanup_free_ char *line = NULL;
-	size_t size = 0;
-
-	if (!file)
-		return -errno;
-	mounts.mounts = calloc(PROBE_MOUNTS_MAX, sizeof(*mounts.mounts));
-	if (!mounts.mounts)
-		return -ENOMEM;
-	while (mounts.n < PROBE_MOUNTS_MAX && getline(&line, &size, file) > 0) {
-		int r = parse(line, &mounts.mounts[mounts.n]);
-
-		mounts.n += r != 0;
-		if (r < 0)
-			return r;
-	}
-	*ret = mounts;
-	mounts = (ProbeMounts){ 0 };
-	return 0;
+	for (size_t i = 0; i < ret->n; i++)
+		if (is_in_sight(ret->rows[i].place, ret->rows[i].id))
+			ret->rows[n++] = ret->rows[i];
+	ret->n = n;
+	return true;
 }
 
 const char *probing_sees_outside(const Probing *p, int root_fd)

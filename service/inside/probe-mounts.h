@@ -3,25 +3,12 @@
 
 /* The mounts that a probe sees, and ways to leave them. For the files probes-*.c alone. */
 
+#include "service/inside/mounts.h"
 #include "service/inside/probing.h"
 
-#define PROBE_MOUNTS_MAX 400u
-
-typedef struct ProbeMount {
-	char *path;          /* mount point */
-	char *type;          /* of its file system */
-	unsigned long flags; /* MS_ of mount(2), all that a remount must name to keep it */
-} ProbeMount;
-
-typedef struct ProbeMounts {
-	ProbeMount *mounts;
-	size_t n;
-} ProbeMounts;
-
-/* Those of this process's namespace that are in sight (/proc/self/mountinfo). Return: 0 or a negative errno.
- */
-int probe_mounts_read(ProbeMounts *ret);
-void probe_mounts_done(ProbeMounts *mounts);
+/* Those of this process's namespace that are in sight (/proc/self/mountinfo). Return: whether they are known;
+ * if not, that is what was found. To be given to mounts_done(). */
+bool probing_mounts(Probing *p, Mounts *ret);
 
 /* Is something of the machine in sight below that directory (AT_FDCWD: "/") that the jail hides? Its path, or
  * NULL. */

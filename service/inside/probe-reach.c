@@ -2,13 +2,14 @@
 #include "service/inside/probe-reach.h"
 
 #include <arpa/inet.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
 #include <poll.h>
 
+#include "service/inside/dump.h"
+#include "service/inside/measure.h"
 #include "service/inside/probe-child.h"
 
 #define TRIES_MAX 1500u
@@ -29,42 +30,16 @@ typedef struct Tries {
 	struct pollfd *polls;
 	size_t n;
 	unsigned refused, silent, impossible, taken;
-	int error; /* of the last refusal */
+	unsigned starved; /* not tried: nothing was left for it */
+	int error;        /* of the last refusal */
 } Tries;
-
-/* The request of a route, and room for the answer. */
-typedef struct RouteMessage {
-	struct nlmsghdr header;
-	struct rtmsg route;
-	uint8_t attributes[512];
-} RouteMessage;
 
 static const char message_text[] = "a probe of the jail";
 
-/* The device by which a route to the address leads; 0 for none. */
-static unsigned route_device(uint32_t address)
+int reach_by_device(int fd, const ReachTarget *target, const char *device, unsigned index)
 {
-	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	RouteMessage message = { .header = { .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST },
-				 .route = { .rtm_family = AF_INET, .rtm_dst_len = 32 } };
-	struct rtattr *attribute = (struct rtattr *)message.attributes;
-	uint32_t network = htonl(address);
-	unsigned device = 0;
-	ssize_t n;
-
-	*attribute = (struct rtattr){ .rta_len = RTA_LENGTH(sizeof(network)), .rta_type = RTA_DST };
-	memcpy(RTA_DATA(attribute), &network, sizeof(network));
-	message.header.nlmsg_len = (uint32_t)(offsetof(RouteMessage, attributes) + attribute->rta_len);
-	if (fd < 0 || send(fd, &message, message.header.nlmsg_len, 0) < 0)
-		return 0;
-	n = recv(fd, &message, sizeof(message), 0);
-	if (n < (ssize_t)offsetof(RouteMessage, attributes) || message.header.nlmsg_type != RTM_NEWROUTE)
-		return 0;
-	n -= (ssize_t)offsetof(RouteMessage, attributes);
-	for (; RTA_OK(attribute, n); attribute = RTA_NEXT(attribute, n))
-		if (attribute->rta_type == RTA_OIF)
-			memcpy(&device, RTA_DATA(attribute), sizeof(device));
-	return device;
+	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)strlen(device) + 1) < 0 ? -errno
+												      : 0;
 }
 
 bool reach_is_jailed(Probing *p)
@@ -76,28 +51,9 @@ bool reach_is_jailed(Probing *p)
 	return true;
 }
 
-static bool covers(const ExpectedRoute *route, uint32_t address)
-{
-	uint32_t mask = route->length == 0 ? 0 : UINT32_MAX << (32 - route->length);
-
-	return (address & mask) == (route->address & mask);
-}
-
 bool reach_is_allowed(const Probing *p, uint32_t address)
 {
-	const Expectations *e = p->expectations;
-	const ExpectedRoute *best = NULL;
-
-	/* The narrowest says it, an opening before a denial. */
-	for (size_t i = 0; e && i < e->n_routes; i++) {
-		const ExpectedRoute *route = &e->routes[i];
-
-		if (covers(route, address) &&
-		    (!best || route->length > best->length ||
-		     (route->length == best->length && best->verdict == ROUTE_DENY)))
-			best = route;
-	}
-	return best && best->verdict != ROUTE_DENY;
+	return p->expectations && expectations_verdict(p->expectations, address) != ROUTE_DENY;
 }
 
 /* 127/8 is the jail's own; and the two ends of the wire answer themselves. */
@@ -108,8 +64,10 @@ static bool is_own(uint32_t address)
 
 static ReachTarget *add(ReachTargets *targets)
 {
-	if (targets->n >= REACH_TARGETS_MAX)
+	if (targets->n >= REACH_TARGETS_MAX) {
+		targets->left_out++;
 		return NULL;
+	}
 	targets->targets[targets->n] = (ReachTarget){ 0 };
 	return &targets->targets[targets->n++];
 }
@@ -272,8 +230,22 @@ static void end(Tries *tries, Try *try, int error)
 	close_fdp(&try->fd);
 	if (error == 0)
 		return;
+	/* ENOBUFS is the filter's: it dropped the packet (ip(7), IP_RECVERR). */
+	if (error == ENOMEM) {
+		tries->starved++;
+		return;
+	}
 	tries->refused++;
 	tries->error = error;
+}
+
+/* The kernel has no such way, or has nothing left to try it with. */
+static void count_impossible(Tries *tries, int error)
+{
+	if (!probing_is_starved(error) || error == EADDRNOTAVAIL)
+		tries->impossible++;
+	else
+		tries->starved++;
 }
 
 /* A refusal that came from another machine. */
@@ -296,7 +268,7 @@ static void start(Probing *p, Tries *tries, const Try *template)
 	try.fd = socket(family, (try.udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC,
 			way->protocol);
 	if (try.fd < 0) {
-		tries->impossible++;
+		count_impossible(tries, errno);
 		return;
 	}
 	(void)setsockopt(try.fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
@@ -307,7 +279,7 @@ static void start(Probing *p, Tries *tries, const Try *template)
 	r = way->prepare ? way->prepare(try.fd, try.target, try.device_name, try.device) : 0;
 	if (r < 0) {
 		close_fdp(&try.fd);
-		tries->impossible++;
+		count_impossible(tries, -r);
 		return;
 	}
 	if (try.udp)
@@ -433,6 +405,8 @@ static void look_for_neighbours(Probing *p, const ReachTargets *targets)
 	char line[256], address[64], device[64];
 	unsigned flags;
 
+	if (!file)
+		probing_unclear(p, "who has answered: %s", probing_error(errno));
 	while (file && fgets(line, sizeof(line), file)) {
 		struct in_addr in;
 
@@ -456,18 +430,23 @@ static void look_for_neighbours(Probing *p, const ReachTargets *targets)
 static void look_for_routes(Probing *p, const ReachTargets *targets)
 {
 	unsigned jail = if_nametoindex(ROUTES_JAIL_DEVICE);
-	uint32_t last = 0;
+	uint32_t last = 0, device = 0;
+	uint8_t type = 0;
 
 	for (size_t i = 0; jail && i < targets->n; i++) {
 		const struct sockaddr_in *to = (const struct sockaddr_in *)&targets->targets[i].address;
 		uint32_t address = ntohl(to->sin_addr.s_addr);
+		int r;
 
 		/* Several ports of one address follow each other. */
 		if (to->sin_family != AF_INET || targets->targets[i].token || address == last)
 			continue;
 		last = address;
-		if (route_device(address) == jail)
+		r = dump_lookup(address, &type, &device);
+		if (r == 0 && device == jail && type != RTN_LOCAL)
 			probing_escaped(p, "the route to %s leads out", targets->targets[i].text);
+		else if (r < 0 && probing_is_starved(-r))
+			probing_unclear(p, "the route to %s: %s", targets->targets[i].text, probing_error(r));
 	}
 }
 
@@ -478,9 +457,13 @@ static void start_all(Probing *p, Tries *tries, const ReachWay *way, const Reach
 		for (int udp = 0; udp < 2; udp++) {
 			const ReachTarget *target = &targets->targets[i];
 
-			if (tries->n >= TRIES_MAX || (udp ? way->tcp_only : way->udp_only) ||
+			if ((udp ? way->tcp_only : way->udp_only) ||
 			    (udp ? target->tcp_only : target->udp_only))
 				continue;
+			if (tries->n >= TRIES_MAX) {
+				tries->starved++;
+				continue;
+			}
 			start(p, tries,
 			      &(Try){ .way = way,
 				      .target = target,
@@ -497,8 +480,8 @@ unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachT
 	struct if_nameindex *devices = if_nameindex();
 	Tries tries = { .tries = all, .polls = polls };
 
-	if (!all || !polls) {
-		probing_unclear(p, "no memory");
+	if (!all || !polls || !devices) {
+		probing_unclear(p, "what is needed for it: %s", probing_error(errno));
 		return 0;
 	}
 	for (size_t i = 0; i < n_ways; i++) {
@@ -508,13 +491,14 @@ unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachT
 			start_all(p, &tries, &ways[i], targets, NULL, 0);
 			continue;
 		}
-		for (size_t j = 0; devices && devices[j].if_index; j++)
+		for (size_t j = 0; devices[j].if_index; j++)
 			start_all(p, &tries, &ways[i], targets, devices[j].if_name, devices[j].if_index);
 	}
 	wait_for_answers(p, &tries, targets->msec ? targets->msec : REACH_MSEC);
 	look_for_neighbours(p, targets);
-	if (devices)
-		if_freenameindex(devices);
+	if_freenameindex(devices);
+	if (tries.starved > 0 || targets->left_out > 0)
+		probing_unclear(p, "%u attempts", tries.starved + targets->left_out);
 	if (tries.refused + tries.silent + tries.impossible > 0)
 		probing_blocked(
 			p, "%zu addresses: %u attempts refused%s%s%s, %u without an answer, %u not possible",

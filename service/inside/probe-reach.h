@@ -30,7 +30,8 @@ typedef struct ReachTarget {
 typedef struct ReachTargets {
 	ReachTarget targets[REACH_TARGETS_MAX];
 	size_t n;
-	unsigned msec; /* how long to wait for answers; 0: REACH_MSEC */
+	unsigned left_out; /* addresses for which there was no room */
+	unsigned msec;     /* how long to wait for answers; 0: REACH_MSEC */
 } ReachTargets;
 
 typedef struct ReachWay {
@@ -61,5 +62,7 @@ bool reach_is_allowed(const Probing *p, uint32_t address);
  * how many datagrams the kernel took for the wire's device by the ways that name it.
  */
 unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachTargets *targets);
+/* A way: SO_BINDTODEVICE, socket(7). */
+int reach_by_device(int fd, const ReachTarget *target, const char *device, unsigned index);
 /* Whether there is a jail of networks to be tried at all; otherwise that is what is found. */
 bool reach_is_jailed(Probing *p);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "service/inside/measure.h"
 #include "service/inside/probe-socket.h"
 
 #include <fcntl.h>
@@ -71,7 +72,7 @@ bool probe_peer_is_outside(const Probing *p, int fd)
 	if (peer.pid == 0)
 		return true;
 	return e && e->namespaces[NAMESPACE_PID] &&
-	       e->namespaces[NAMESPACE_PID] == probe_namespace("self", NAMESPACE_PID);
+	       e->namespaces[NAMESPACE_PID] == measure_namespace("self", NAMESPACE_PID);
 }
 
 bool probing_connect(Probing *p, const char *path, bool abstract, unsigned *refused)
@@ -83,6 +84,11 @@ bool probing_connect(Probing *p, const char *path, bool abstract, unsigned *refu
 		_cleanup_close_ int fd = abstract ? probe_connect_abstract(path, types[i])
 						  : probe_connect_path(path, types[i]);
 
+		/* -EAGAIN is an answer, and not here. */
+		if (probing_is_starved(fd < 0 ? -fd : 0)) {
+			probing_unclear(p, "%s%s: %s", abstract ? "@" : "", path, probing_error(fd));
+			return false;
+		}
 		if (fd < 0)
 			continue;
 		connected = true;

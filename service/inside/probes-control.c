@@ -29,6 +29,8 @@ static void open_each(Probing *p, const char *const *paths, size_t n)
 			(void)close(fd);
 		} else if (errno == ENOENT || errno == ENOTDIR) {
 			absent++;
+		} else if (probing_is_starved(errno)) {
+			probing_unclear(p, "%s: %s", paths[i], probing_error(errno));
 		} else {
 			refused++;
 			error = errno;
@@ -73,14 +75,19 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 	return walk->files >= FILES_MAX || walk->p->n_escaped > 8;
 }
 
-static unsigned walk_tree(Probing *p, const char *path)
+static void walk_tree(Probing *p, const char *path)
 {
 	Walk here = { .p = p };
+	int r;
 
 	walk = &here;
-	(void)nftw(path, visit, 16, FTW_PHYS | FTW_MOUNT);
+	errno = 0;
+	r = nftw(path, visit, 16, FTW_PHYS | FTW_MOUNT);
 	walk = NULL;
-	return here.files;
+	if (r < 0)
+		probing_unclear(p, "%s: %s", path, probing_error(errno));
+	else
+		probing_blocked(p, "of %u files of %s none can be written", here.files, path);
 }
 
 static void attempt_sysctl(Probing *p)
@@ -109,7 +116,7 @@ static void attempt_sysctl(Probing *p)
 	};
 
 	open_each(p, paths, ELEMENTSOF(paths));
-	probing_blocked(p, "of %u settings none can be written", walk_tree(p, "/proc/sys"));
+	walk_tree(p, "/proc/sys");
 }
 
 static void attempt_proc(Probing *p)
@@ -172,7 +179,7 @@ static void attempt_sys(Probing *p)
 	open_each(p, paths, ELEMENTSOF(paths));
 	if (statvfs("/sys", &fs) == 0 && !(fs.f_flag & ST_RDONLY))
 		probing_escaped(p, "/sys is mounted to be written");
-	probing_blocked(p, "of %u files of /sys/kernel none can be written", walk_tree(p, "/sys/kernel"));
+	walk_tree(p, "/sys/kernel");
 }
 
 static void try_group(Probing *p, const char *directory, const char *how)
@@ -198,8 +205,8 @@ static void try_group(Probing *p, const char *directory, const char *how)
 	if (mkdir(path, 0700) == 0) {
 		(void)rmdir(path);
 		probing_escaped(p, "%sa group can be made in %s", how, directory);
-	} else if (errno != ENOENT) {
-		probing_blocked(p, "%sa group in %s: %s", how, directory, probing_error(errno));
+	} else if (errno != ENOENT && errno != EEXIST) {
+		probing_refused(p, errno, "%sa group in %s", how, directory);
 	}
 	free(path);
 }
@@ -208,10 +215,12 @@ static void groups_in_copy(Probing *p, void *userdata)
 {
 	if (!probing_unshare(p, CLONE_NEWNS | CLONE_NEWCGROUP, PROBE_AS_SELF))
 		return;
-	if (mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0 || mkdir("/tmp/groups", 0700) < 0)
+	if (mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0 || mkdir("/tmp/groups", 0700) < 0) {
+		probing_refused(p, errno, "a private place in a copy");
 		return;
+	}
 	if (mount("cgroup2", "/tmp/groups", "cgroup2", 0, NULL) < 0) {
-		probing_blocked(p, "a mount of control groups: %s", probing_error(errno));
+		probing_refused(p, errno, "a mount of control groups");
 		return;
 	}
 	try_group(p, "/tmp/groups", "in a copy: ");
@@ -219,12 +228,12 @@ static void groups_in_copy(Probing *p, void *userdata)
 
 static void attempt_groups(Probing *p)
 {
-	_cleanup_(probe_mounts_done) ProbeMounts mounts = { 0 };
+	_cleanup_(mounts_done) Mounts mounts = { 0 };
 
-	if (probe_mounts_read(&mounts) == 0)
+	if (probing_mounts(p, &mounts))
 		for (size_t i = 0; i < mounts.n; i++)
-			if (starts_with(mounts.mounts[i].type, "cgroup"))
-				try_group(p, mounts.mounts[i].path, "");
+			if (starts_with(mounts.rows[i].type, "cgroup"))
+				try_group(p, mounts.rows[i].place, "");
 	probing_apart(p, groups_in_copy, NULL);
 	if (probing_outcome(p) == PROBE_INCONCLUSIVE)
 		probing_blocked(p, "no control group is in sight");

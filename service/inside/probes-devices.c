@@ -109,6 +109,9 @@ static void attempt_find(Probing *p)
 		DIR *d = opendir(directories[i]);
 		const struct dirent *entry;
 
+		/* What is not there is no way. */
+		if (!d && errno != ENOENT)
+			probing_refused(p, errno, "%s", directories[i]);
 		while (d && (entry = readdir(d))) {
 			char path[300];
 
@@ -118,8 +121,18 @@ static void attempt_find(Probing *p)
 		if (d)
 			(void)closedir(d);
 	}
-	if (probing_outcome(p) != PROBE_ESCAPED)
+	if (probing_outcome(p) != PROBE_ESCAPED && seen > 0)
 		probing_blocked(p, "of %u devices none leads out", seen);
+}
+
+/* The kernel's own refusal, of what is no terminal or by a setting of the machine's (tty_ioctl.c), is not the
+ * jail's. */
+static void judge_typing(Probing *p, long result, const char *what, const char *how)
+{
+	if (result < 0 && (errno == ENOTTY || errno == EIO || errno == EINVAL))
+		probing_unclear(p, "%s%s: %s", what, how, probing_error(errno));
+	else
+		probing_result(p, result, "%s%s", what, how);
 }
 
 /* In our own terminal and in the controlling one. What would be typed is nothing to a shell. */
@@ -136,12 +149,10 @@ static void attempt_type(Probing *p)
 		if (terminals[i].fd >= 0)
 			/* By number: a request whose upper half is not zero is the same one to the kernel. */
 			for (unsigned j = 0; j < 2; j++)
-				probing_result(p,
-					       syscall(SYS_ioctl, terminals[i].fd,
-						       (unsigned long)TIOCSTI | (unsigned long)j << 32,
-						       &blank),
-					       "typing into %s%s", terminals[i].name,
-					       j ? ", by a longer number" : "");
+				judge_typing(p,
+					     syscall(SYS_ioctl, terminals[i].fd,
+						     (unsigned long)TIOCSTI | (unsigned long)j << 32, &blank),
+					     terminals[i].name, j ? ", by a longer number" : "");
 }
 
 static void attempt_paste(Probing *p)
@@ -155,8 +166,7 @@ static void attempt_paste(Probing *p)
 	for (size_t i = 0; i < ELEMENTSOF(fds); i++) {
 		if (fds[i] < 0)
 			continue;
-		probing_result(p, syscall(SYS_ioctl, fds[i], (unsigned long)TIOCLINUX, &subcode), "%s",
-			       names[i]);
+		judge_typing(p, syscall(SYS_ioctl, fds[i], (unsigned long)TIOCLINUX, &subcode), names[i], "");
 		subcode = 6;
 	}
 }

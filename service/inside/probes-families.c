@@ -45,6 +45,10 @@ static void attempt_families(Probing *p)
 
 			if (fd < 0)
 				fd = syscall(SYS_socket, family, types[i] | SOCK_CLOEXEC, 0);
+			if (fd < 0 && probing_is_starved(errno)) {
+				probing_unclear(p, "family %d: %s", family, probing_error(errno));
+				break;
+			}
 			if (fd < 0) {
 				refused++;
 				continue;
@@ -53,7 +57,8 @@ static void attempt_families(Probing *p)
 			(void)close((int)fd);
 			break;
 		}
-	probing_blocked(p, "%u kinds are refused", refused);
+	if (refused > 0)
+		probing_blocked(p, "%u kinds are refused", refused);
 	/* TIPC has pairs. */
 	probing_result(p, socketpair(AF_TIPC, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), "a pair of family %d",
 		       AF_TIPC);
@@ -157,7 +162,7 @@ static void listen_to_processes(Probing *p)
 	memcpy(message.payload + sizeof(request), &operation, sizeof(operation));
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&group, sizeof(group)) < 0 ||
 	    send(fd, &message, sizeof(message), 0) < 0) {
-		probing_blocked(p, "news of all processes: %s", probing_error(errno));
+		probing_refused(p, errno, "news of all processes");
 		return;
 	}
 	probing_apart(p, nothing, NULL);

@@ -32,14 +32,18 @@ typedef union Handle {
 	uint8_t bytes[sizeof(struct file_handle) + MAX_HANDLE_SZ];
 } Handle;
 
-static bool own_handle(int fd, Handle *ret, uint64_t *ret_number)
+/* It begins with a number. size: of the handle, at least. Return: false with errno. */
+static bool own_handle(int fd, size_t size, Handle *ret, uint64_t *ret_number)
 {
 	int id;
 
 	*ret = (Handle){ .handle.handle_bytes = MAX_HANDLE_SZ };
-	if (name_to_handle_at(fd, "", &ret->handle, &id, AT_EMPTY_PATH) < 0 ||
-	    ret->handle.handle_bytes < sizeof(*ret_number))
+	if (name_to_handle_at(fd, "", &ret->handle, &id, AT_EMPTY_PATH) < 0)
 		return false;
+	if (ret->handle.handle_bytes < size) {
+		errno = EOPNOTSUPP;
+		return false;
+	}
 	memcpy(ret_number, ret->bytes + offsetof(struct file_handle, f_handle), sizeof(*ret_number));
 	return true;
 }
@@ -52,8 +56,8 @@ static void guess_processes(Probing *p)
 	uint64_t number;
 	Handle handle;
 
-	if (own_fd < 0 || !own_handle(own_fd, &handle, &number)) {
-		probing_blocked(p, "processes have no handles: %s", probing_error(errno));
+	if (own_fd < 0 || !own_handle(own_fd, sizeof(number), &handle, &number)) {
+		probing_refused(p, errno, "processes have no handles");
 		return;
 	}
 	for (unsigned i = 1; i <= GUESSES && number > i; i++) {
@@ -62,6 +66,10 @@ static void guess_processes(Probing *p)
 
 		memcpy(handle.bytes + offsetof(struct file_handle, f_handle), &guess, sizeof(guess));
 		fd = open_by_handle_at(own_fd, &handle.handle, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 && probing_is_starved(errno)) {
+			probing_unclear(p, "a process: %s", probing_error(errno));
+			return;
+		}
 		if (fd < 0)
 			refused++;
 		else if (syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0 || errno == ESRCH)
@@ -91,9 +99,8 @@ static void guess_namespaces(Probing *p, const char *name, uint64_t outer)
 
 	(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", name);
 	own_fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (own_fd < 0 || fstat(own_fd, &st) < 0 || !own_handle(own_fd, &handle, &number) ||
-	    handle.handle.handle_bytes != sizeof(guess)) {
-		probing_blocked(p, "%s namespaces have no handles: %s", name, probing_error(errno));
+	if (own_fd < 0 || fstat(own_fd, &st) < 0 || !own_handle(own_fd, sizeof(guess), &handle, &number)) {
+		probing_refused(p, errno, "%s namespaces have no handles", name);
 		return;
 	}
 	if (outer == 0 || outer == (uint64_t)st.st_ino) {
@@ -109,6 +116,10 @@ static void guess_namespaces(Probing *p, const char *name, uint64_t outer)
 		guess.number = i < GUESSES ? i + 1 : number - (i - GUESSES) - 1;
 		memcpy(handle.bytes + offsetof(struct file_handle, f_handle), &guess, sizeof(guess));
 		fd = open_by_handle_at(own_fd, &handle.handle, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 && probing_is_starved(errno)) {
+			probing_unclear(p, "the %s namespace: %s", name, probing_error(errno));
+			return;
+		}
 		if (fd >= 0)
 			probing_escaped(p, "the %s namespace of outside was opened by its handle", name);
 		refused += fd < 0;
@@ -146,7 +157,7 @@ static void attempt_lists(Probing *p)
 	int previous;
 
 	if (fd < 0 || ioctl(fd, IOCTL_MNT_INFO, &own) < 0) {
-		probing_blocked(p, "mount namespaces have no numbers here: %s", probing_error(errno));
+		probing_refused(p, errno, "mount namespaces have no numbers here");
 		return;
 	}
 	previous = ioctl(fd, IOCTL_MNT_PREVIOUS, NULL);

@@ -16,15 +16,9 @@
 #define DNS_BYTES_MAX 512u
 #define NAMES_MAX 8u
 
-static int by_name(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)strlen(device) + 1) < 0 ? -errno
-												      : 0;
-}
-
 static const ReachWay ways[] = {
 	{ .name = "a plain socket" },
-	{ .name = "SO_BINDTODEVICE", .prepare = by_name, .by_device = true },
+	{ .name = "SO_BINDTODEVICE", .prepare = reach_by_device, .by_device = true },
 };
 
 /* What listens on many machines. */

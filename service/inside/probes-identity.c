@@ -83,7 +83,7 @@ static void attempt_keep(Probing *p)
 	uid_t uid = geteuid() == 0 ? NOBODY : 0;
 
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
-		probing_blocked(p, "PR_SET_KEEPCAPS: %s", probing_error(errno));
+		probing_refused(p, errno, "PR_SET_KEEPCAPS");
 	probing_result(p, syscall(SYS_setresuid, uid, uid, uid), "setresuid with capabilities kept");
 	if (syscall(SYS_capget, &header, data) < 0)
 		probing_unclear(p, "capget: %s", probing_error(errno));
@@ -161,7 +161,7 @@ static void attempt_set_uid_programs(Probing *p)
 		r = probe_execute(argv, &identity);
 		tried++;
 		if (r < 0)
-			probing_blocked(p, "%s: %s", argv[0], probing_error(r));
+			probing_unclear(p, "%s: %s", argv[0], probing_error(r));
 		else if (differs(&identity))
 			probing_escaped(p, "%s ran with uid %u, gid %u", argv[0], identity.uid[1],
 					identity.gid[1]);

@@ -11,12 +11,7 @@
 #include "service/inside/probe-tables.h"
 
 #define PORT 80
-
-static int by_name(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)strlen(device) + 1) < 0 ? -errno
-												      : 0;
-}
+#define GROUP_PORT 5353 /* mDNS */
 
 static int by_unicast(int fd, const ReachTarget *target, const char *device, unsigned index)
 {
@@ -37,7 +32,7 @@ static int by_multicast(int fd, const ReachTarget *target, const char *device, u
 
 static const ReachWay ways[] = {
 	{ .name = "a plain socket" },
-	{ .name = "SO_BINDTODEVICE", .prepare = by_name, .by_device = true },
+	{ .name = "SO_BINDTODEVICE", .prepare = reach_by_device, .by_device = true },
 	{ .name = "IPV6_UNICAST_IF", .prepare = by_unicast, .by_device = true },
 	{ .name = "IPV6_PKTINFO", .by_device = true, .packet_info = true, .udp_only = true },
 };
@@ -70,6 +65,18 @@ static void attempt_loopback(Probing *p)
 	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
 }
 
+/* Addresses of the whole network. */
+static void try_texts(Probing *p, const char *const *texts, size_t n)
+{
+	static ReachTargets targets;
+
+	if (!reach_is_jailed(p))
+		return;
+	for (size_t i = 0; i < n; i++)
+		reach_add6(&targets, texts[i], PORT, 0, false);
+	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
+}
+
 static void attempt_far(Probing *p)
 {
 	static const char *const texts[] = { "2001:4860:4860::8888",
@@ -79,13 +86,8 @@ static void attempt_far(Probing *p)
 					     "fec0::1",
 					     "2001:db8::1",
 					     "100::1" };
-	static ReachTargets targets;
 
-	if (!reach_is_jailed(p))
-		return;
-	for (size_t i = 0; i < ELEMENTSOF(texts); i++)
-		reach_add6(&targets, texts[i], PORT, 0, false);
-	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
+	try_texts(p, texts, ELEMENTSOF(texts));
 }
 
 /* Prefixes behind which an IPv4 address of the internal network, or the host's loopback, may stand. */
@@ -96,45 +98,40 @@ static void attempt_translated(Probing *p)
 		"2002:a00:1::1",  "2002:7f00:1::1",  "2002:c0a8:101::1", "2001:0:a00:1::",
 		"::ffff:0:a00:1", "::10.0.0.1",      "fe80::5efe:a00:1", "2001:db8:0:64::a00:1",
 	};
+
+	try_texts(p, texts, ELEMENTSOF(texts));
+}
+
+/* Addresses that mean another one on each device. */
+static void try_on_devices(Probing *p, const char *const *texts, size_t n, uint16_t port,
+			   const ReachWay *by_ways, size_t n_ways)
+{
+	struct if_nameindex *devices;
 	static ReachTargets targets;
 
 	if (!reach_is_jailed(p))
 		return;
-	for (size_t i = 0; i < ELEMENTSOF(texts); i++)
-		reach_add6(&targets, texts[i], PORT, 0, false);
-	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
+	devices = if_nameindex();
+	for (size_t i = 0; devices && devices[i].if_index; i++)
+		for (size_t j = 0; j < n; j++)
+			reach_add6(&targets, texts[j], port, devices[i].if_index, false);
+	(void)reach_try(p, by_ways, n_ways, &targets);
+	if (devices)
+		if_freenameindex(devices);
 }
 
 static void attempt_link_local(Probing *p)
 {
 	static const char *const texts[] = { "fe80::1", "fe80::ff:fe00:1", "fe80::fc54:ff:fe00:1" };
-	struct if_nameindex *devices = if_nameindex();
-	static ReachTargets targets;
 
-	if (!reach_is_jailed(p))
-		return;
-	for (size_t i = 0; devices && devices[i].if_index; i++)
-		for (size_t j = 0; j < ELEMENTSOF(texts); j++)
-			reach_add6(&targets, texts[j], PORT, devices[i].if_index, false);
-	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
-	if (devices)
-		if_freenameindex(devices);
+	try_on_devices(p, texts, ELEMENTSOF(texts), PORT, ways, ELEMENTSOF(ways));
 }
 
 static void attempt_groups(Probing *p)
 {
 	static const char *const texts[] = { "ff02::1", "ff02::2", "ff02::fb", "ff05::1", "ff0e::1" };
-	struct if_nameindex *devices = if_nameindex();
-	static ReachTargets targets;
 
-	if (!reach_is_jailed(p))
-		return;
-	for (size_t i = 0; devices && devices[i].if_index; i++)
-		for (size_t j = 0; j < ELEMENTSOF(texts); j++)
-			reach_add6(&targets, texts[j], 5353, devices[i].if_index, false);
-	(void)reach_try(p, group_ways, ELEMENTSOF(group_ways), &targets);
-	if (devices)
-		if_freenameindex(devices);
+	try_on_devices(p, texts, ELEMENTSOF(texts), GROUP_PORT, group_ways, ELEMENTSOF(group_ways));
 }
 
 /* "fe800000... 02 40 20 80 jail0": address, index, length, scope (0x20: of a link, 0x10: of the machine),
@@ -143,19 +140,23 @@ static void attempt_addresses(Probing *p)
 {
 	_cleanup_fclose_ FILE *file = fopen("/proc/self/net/if_inet6", "re");
 	char line[256], address[64], device[64];
-	unsigned scope, seen = 0;
+	int open_error = errno;
+	unsigned scope;
 
 	if (!reach_is_jailed(p))
 		return;
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%63s %*x %*x %x %*x %63s", address, &scope, device) != 3)
 			continue;
-		seen++;
 		if (scope != 0x10 && scope != 0x20)
 			probing_escaped(p, "%s has the address %s", device, address);
 	}
-	if (probing_outcome(p) != PROBE_ESCAPED)
-		probing_blocked(p, file ? "no address leads out" : "there is no IPv6");
+	if (file)
+		probing_blocked(p, "no address leads out");
+	else if (open_error == ENOENT)
+		probing_blocked(p, "there is no IPv6");
+	else
+		probing_unclear(p, "the addresses: %s", probing_error(open_error));
 }
 
 const Probe probes_ipv6[] = {

@@ -128,6 +128,10 @@ static void call_each(Probing *p, const char *how)
 	/* An entry whose addresses are of no family. */
 	struct rtentry route = { .rt_flags = RTF_UP };
 
+	if (fd < 0) {
+		probing_unclear(p, "%sno socket: %s", how, probing_error(errno));
+		return;
+	}
 	for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
 		struct ifreq request = { .ifr_name = "no-such-device" };
 
@@ -170,6 +174,10 @@ static void push_device(Probing *p, void *userdata)
 	const uint32_t no_queues = 0;
 	_cleanup_close_ int jail_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
+	if (jail_fd < 0) {
+		probing_unclear(p, "the jail's network: %s", probing_error(errno));
+		return;
+	}
 	if (*plain) {
 		if (probing_result(p, unshare(CLONE_NEWNET),
 				   "a network of one's own without a user namespace") < 0)
@@ -212,7 +220,7 @@ static void attempt_tun(Probing *p)
 		struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI };
 
 		if (fd < 0) {
-			probing_blocked(p, "/dev/net/tun: %s", probing_error(errno));
+			probing_refused(p, errno, "/dev/net/tun");
 			return;
 		}
 		if (i == 1)

@@ -72,7 +72,7 @@ static void attempt_see(Probing *p)
 
 /* The directory of each mount, held open as an agent could hold it, and the mount's name in it. */
 typedef struct Names {
-	ProbeMounts mounts;
+	Mounts mounts;
 	int *directories;
 	const char *how;
 } Names;
@@ -82,7 +82,7 @@ static void names_done(Names *names)
 	for (size_t i = 0; names->directories && i < names->mounts.n; i++)
 		close_fdp(&names->directories[i]);
 	free(names->directories);
-	probe_mounts_done(&names->mounts);
+	mounts_done(&names->mounts);
 }
 
 /* In a private directory nothing of the person's can be replaced. */
@@ -96,17 +96,17 @@ static bool is_of_the_machine(const Probing *p, const char *directory)
 	return statfs(directory, &fs) == 0 && fs.f_type != TMPFS_MAGIC;
 }
 
-static int names_read(const Probing *p, Names *names)
+static bool names_read(Probing *p, Names *names)
 {
-	int r = probe_mounts_read(&names->mounts);
-
-	if (r < 0)
-		return r;
+	if (!probing_mounts(p, &names->mounts))
+		return false;
 	names->directories = malloc(names->mounts.n * sizeof(int) + 1);
-	if (!names->directories)
-		return -ENOMEM;
+	if (!names->directories) {
+		probing_unclear(p, "no memory");
+		return false;
+	}
 	for (size_t i = 0; i < names->mounts.n; i++) {
-		_cleanup_free_ char *parent = strdup(names->mounts.mounts[i].path);
+		_cleanup_free_ char *parent = strdup(names->mounts.rows[i].place);
 		char *slash = parent ? strrchr(parent, '/') : NULL;
 
 		names->directories[i] = FD_NONE;
@@ -116,8 +116,10 @@ static int names_read(const Probing *p, Names *names)
 		if (!is_of_the_machine(p, parent))
 			continue;
 		names->directories[i] = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (names->directories[i] < 0)
+			probing_unclear(p, "%s: %s", parent, probing_error(errno));
 	}
-	return 0;
+	return true;
 }
 
 /* Where a mount holds the name the answer is EBUSY; what may not be renamed anyway says so first. */
@@ -126,7 +128,7 @@ static void rename_all(Probing *p, const Names *names)
 	unsigned held = 0, other = 0;
 
 	for (size_t i = 0; i < names->mounts.n; i++) {
-		const char *name = strrchr(names->mounts.mounts[i].path, '/') + 1;
+		const char *name = strrchr(names->mounts.rows[i].place, '/') + 1;
 		int fd = names->directories[i];
 
 		if (fd < 0 || !*name)
@@ -134,15 +136,19 @@ static void rename_all(Probing *p, const Names *names)
 		if (syscall(SYS_renameat2, fd, name, fd, AWAY, RENAME_NOREPLACE) == 0) {
 			(void)syscall(SYS_renameat2, fd, AWAY, fd, name, RENAME_NOREPLACE);
 			probing_escaped(p, "%s: %s could be moved away", names->how,
-					names->mounts.mounts[i].path);
+					names->mounts.rows[i].place);
 		} else if (errno == EBUSY) {
 			held++;
-		} else {
+		} else if (errno == EROFS || errno == EACCES || errno == EPERM || errno == ENOENT) {
 			other++;
+		} else {
+			/* An agent beside us may have made the other name. */
+			probing_unclear(p, "%s: %s", names->mounts.rows[i].place, probing_error(errno));
 		}
 	}
-	probing_blocked(p, "%s: %u names are held by their mounts, %u cannot be changed anyway", names->how,
-			held, other);
+	if (held + other > 0)
+		probing_blocked(p, "%s: %u names are held by their mounts, %u cannot be changed anyway",
+				names->how, held, other);
 }
 
 static void rename_in_copy(Probing *p, void *userdata)
@@ -164,7 +170,7 @@ static void rename_after_pivot(Probing *p, void *userdata)
 		return;
 	r = probe_leave_root();
 	if (r < 0)
-		probing_blocked(p, "a new root: %s", probing_error(r));
+		probing_refused(p, r, "a new root");
 	else
 		rename_all(p, names);
 }
@@ -172,12 +178,9 @@ static void rename_after_pivot(Probing *p, void *userdata)
 static void attempt_rename(Probing *p)
 {
 	_cleanup_(names_done) Names names = { .how = "in the jail" };
-	int r = names_read(p, &names);
 
-	if (r < 0) {
-		probing_unclear(p, "the mounts cannot be read: %s", probing_error(r));
+	if (!names_read(p, &names))
 		return;
-	}
 	rename_all(p, &names);
 	probing_apart(p, rename_in_copy, &names);
 	probing_apart(p, rename_after_pivot, &names);
@@ -195,13 +198,16 @@ static void copy_up(Probing *p, void *userdata)
 	/* Private and gone with this process. */
 	if (mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0 || probe_place_make(place) < 0 || chdir(place) < 0 ||
 	    mkdir("upper", 0700) < 0 || mkdir("work", 0700) < 0 || mkdir("seen", 0700) < 0) {
-		probing_blocked(p, "a private place in a namespace: %s", probing_error(errno));
+		probing_refused(p, errno, "a private place in a namespace");
 		return;
 	}
 	(void)snprintf(options, sizeof(options),
 		       "lowerdir=/usr/bin,upperdir=%s/upper,workdir=%s/work,userxattr", place, place);
 	if (mount("overlay", "seen", "overlay", 0, options) < 0) {
-		probing_blocked(p, "an overlay: %s", probing_error(errno));
+		if (errno == ENODEV)
+			probing_unclear(p, "this kernel has no overlays");
+		else
+			probing_refused(p, errno, "an overlay");
 		return;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
@@ -215,7 +221,7 @@ static void copy_up(Probing *p, void *userdata)
 		tried++;
 		fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
 		if (fd < 0)
-			probing_blocked(p, "%s: %s", names[i], probing_error(errno));
+			probing_refused(p, errno, "%s", names[i]);
 		(void)close_fd(fd);
 		(void)snprintf(path, sizeof(path), "upper/%s", names[i]);
 		if (lstat(path, &st) == 0 && st.st_mode & (S_ISUID | S_ISGID))
@@ -281,7 +287,7 @@ static void attempt_fanotify(Probing *p)
 	(void)close_fd(plain);
 	fd = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_REPORT_FID, O_RDONLY);
 	if (fd < 0) {
-		probing_blocked(p, "any group: %s", probing_error(errno));
+		probing_refused(p, errno, "any group");
 		return;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(kinds); i++)

@@ -31,12 +31,14 @@ static void tally(Probing *p, Tally *tally, long result, const char *what, const
 {
 	int error = errno;
 
-	if (result < 0) {
+	if (result >= 0) {
+		probing_escaped(p, "%s %s succeeded", what, path);
+	} else if (probing_is_starved(error)) {
+		probing_unclear(p, "%s %s: %s", what, path, probing_error(error));
+	} else {
 		tally->n++;
 		tally->error = error;
-		return;
 	}
-	probing_escaped(p, "%s %s succeeded", what, path);
 }
 
 static void tally_end(Probing *p, const Tally *tally, const char *what)
@@ -45,40 +47,31 @@ static void tally_end(Probing *p, const Tally *tally, const char *what)
 		probing_blocked(p, "%s %u mounts: %s", what, tally->n, probing_error(tally->error));
 }
 
-static bool read_mounts(Probing *p, ProbeMounts *ret)
+static long make_writable(const Mount *mount_point)
 {
-	int r = probe_mounts_read(ret);
-
-	if (r < 0)
-		probing_unclear(p, "the mounts cannot be read: %s", probing_error(r));
-	return r == 0;
-}
-
-static long make_writable(const ProbeMount *mount_point)
-{
-	return mount(NULL, mount_point->path, NULL, MS_REMOUNT | MS_BIND | (mount_point->flags & ~MS_RDONLY),
+	return mount(NULL, mount_point->place, NULL, MS_REMOUNT | MS_BIND | (mount_point->flags & ~MS_RDONLY),
 		     NULL);
 }
 
 static void remount_in_copy(Probing *p, void *userdata)
 {
-	const ProbeMounts *mounts = userdata;
+	const Mounts *mounts = userdata;
 	Tally one = { 0 }, all = { 0 };
 
 	if (!probing_unshare(p, CLONE_NEWNS, PROBE_UNMAPPED))
 		return;
 	for (size_t i = 0; i < mounts->n; i++) {
-		const ProbeMount *m = &mounts->mounts[i];
+		const Mount *m = &mounts->rows[i];
 
 		if (!(m->flags & MS_RDONLY))
 			continue;
-		tally(p, &one, make_writable(m), "in a copy, remounting", m->path);
-		tally(p, &all, mount(NULL, m->path, NULL, MS_REMOUNT, NULL),
-		      "in a copy, remounting the file system of", m->path);
+		tally(p, &one, make_writable(m), "in a copy, remounting", m->place);
+		tally(p, &all, mount(NULL, m->place, NULL, MS_REMOUNT, NULL),
+		      "in a copy, remounting the file system of", m->place);
 	}
 	/* At another place it is another mount, with the same locks. */
 	if (mount("/", "/tmp", NULL, MS_BIND | MS_REC, NULL) < 0)
-		probing_blocked(p, "in a copy, the root at another place: %s", probing_error(errno));
+		probing_refused(p, errno, "in a copy, the root at another place");
 	else
 		tally(p, &one, mount(NULL, "/tmp", NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV, NULL),
 		      "in a copy, remounting", "the root at another place");
@@ -88,21 +81,21 @@ static void remount_in_copy(Probing *p, void *userdata)
 
 static void attempt_remount(Probing *p)
 {
-	_cleanup_(probe_mounts_done) ProbeMounts mounts = { 0 };
+	_cleanup_(mounts_done) Mounts mounts = { 0 };
 	Tally tried = { 0 };
 
-	if (!read_mounts(p, &mounts))
+	if (!probing_mounts(p, &mounts))
 		return;
 	for (size_t i = 0; i < mounts.n; i++) {
-		const ProbeMount *m = &mounts.mounts[i];
+		const Mount *m = &mounts.rows[i];
 		long r;
 
 		if (!(m->flags & MS_RDONLY))
 			continue;
 		r = make_writable(m);
 		if (r == 0)
-			(void)mount(NULL, m->path, NULL, MS_REMOUNT | MS_BIND | m->flags, NULL);
-		tally(p, &tried, r, "remounting", m->path);
+			(void)mount(NULL, m->place, NULL, MS_REMOUNT | MS_BIND | m->flags, NULL);
+		tally(p, &tried, r, "remounting", m->place);
 	}
 	tally_end(p, &tried, "remounting");
 	if (tried.n == 0 && probing_outcome(p) == PROBE_INCONCLUSIVE)
@@ -119,25 +112,26 @@ static long set_attributes(int fd, const char *path, unsigned flags)
 
 static void attributes_in_copy(Probing *p, void *userdata)
 {
-	const ProbeMounts *mounts = userdata;
+	const Mounts *mounts = userdata;
 	Tally one = { 0 }, cloned = { 0 };
 
 	if (!probing_unshare(p, CLONE_NEWNS, PROBE_UNMAPPED))
 		return;
 	probing_result(p, set_attributes(AT_FDCWD, "/", AT_RECURSIVE), "in a copy, for all");
 	for (size_t i = 0; i < mounts->n; i++) {
-		const ProbeMount *m = &mounts->mounts[i];
+		const Mount *m = &mounts->rows[i];
 		int tree;
 
 		if (!(m->flags & MS_RDONLY))
 			continue;
-		tally(p, &one, set_attributes(AT_FDCWD, m->path, 0), "in a copy, mount_setattr of", m->path);
-		tree = (int)syscall(SYS_open_tree, AT_FDCWD, m->path,
+		tally(p, &one, set_attributes(AT_FDCWD, m->place, 0), "in a copy, mount_setattr of",
+		      m->place);
+		tree = (int)syscall(SYS_open_tree, AT_FDCWD, m->place,
 				    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 		if (tree < 0)
 			continue;
 		tally(p, &cloned, set_attributes(tree, "", AT_EMPTY_PATH),
-		      "in a copy, mount_setattr of a clone of", m->path);
+		      "in a copy, mount_setattr of a clone of", m->place);
 		(void)close(tree);
 	}
 	tally_end(p, &one, "in a copy, mount_setattr of");
@@ -146,10 +140,10 @@ static void attributes_in_copy(Probing *p, void *userdata)
 
 static void attempt_attributes(Probing *p)
 {
-	_cleanup_(probe_mounts_done) ProbeMounts mounts = { 0 };
+	_cleanup_(mounts_done) Mounts mounts = { 0 };
 	struct mount_attr some = { .attr_set = MOUNT_ATTR_RDONLY };
 
-	if (!read_mounts(p, &mounts))
+	if (!probing_mounts(p, &mounts))
 		return;
 	probing_rights(p, syscall(SYS_mount_setattr, AT_FDCWD, "/no-such-place", 0u, &some, sizeof(some)),
 		       probing_refusals, "mount_setattr");
@@ -162,27 +156,27 @@ static void attempt_attributes(Probing *p)
 
 static void unmount_in_copy(Probing *p, void *userdata)
 {
-	const ProbeMounts *mounts = userdata;
+	const Mounts *mounts = userdata;
 	Tally tried = { 0 };
 
 	if (!probing_unshare(p, CLONE_NEWNS, PROBE_UNMAPPED))
 		return;
 	/* The topmost first, as they would have to go. */
 	for (size_t i = mounts->n; i-- > 0;)
-		tally(p, &tried, umount2(mounts->mounts[i].path, MNT_DETACH), "in a copy, unmounting",
-		      mounts->mounts[i].path);
+		tally(p, &tried, umount2(mounts->rows[i].place, MNT_DETACH), "in a copy, unmounting",
+		      mounts->rows[i].place);
 	tally_end(p, &tried, "in a copy, unmounting");
 }
 
 static void attempt_unmount(Probing *p)
 {
-	_cleanup_(probe_mounts_done) ProbeMounts mounts = { 0 };
+	_cleanup_(mounts_done) Mounts mounts = { 0 };
 	Tally tried = { 0 };
 
-	if (!read_mounts(p, &mounts))
+	if (!probing_mounts(p, &mounts))
 		return;
 	for (size_t i = mounts.n; i-- > 0;) {
-		const char *path = mounts.mounts[i].path;
+		const char *path = mounts.rows[i].place;
 		long r = umount2(path, MNT_EXPIRE);
 
 		/* The first time this only marks it (umount(2)), and says so to who may. */
@@ -203,12 +197,12 @@ static bool has_parent(const char *path, const char *parent)
 
 /* Directories that something is mounted in: what lies under it would show in a bind of the directory alone.
  */
-static size_t parents(const ProbeMounts *mounts, char **ret, size_t max)
+static size_t parents(const Mounts *mounts, char **ret, size_t max)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < mounts->n && n < max; i++) {
-		const char *path = mounts->mounts[i].path, *slash = strrchr(path, '/');
+		const char *path = mounts->rows[i].place, *slash = strrchr(path, '/');
 		char *parent = slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 		bool known = !parent || streq(path, "/");
 
@@ -224,7 +218,7 @@ static size_t parents(const ProbeMounts *mounts, char **ret, size_t max)
 
 static void look_behind(Probing *p, void *userdata)
 {
-	const ProbeMounts *mounts = userdata;
+	const Mounts *mounts = userdata;
 	Tally binds = { 0 }, trees = { 0 }, overlays = { 0 };
 	char *places[64];
 	size_t n;
@@ -232,7 +226,7 @@ static void look_behind(Probing *p, void *userdata)
 	if (!probing_unshare(p, CLONE_NEWNS, PROBE_UNMAPPED))
 		return;
 	if (mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0) {
-		probing_blocked(p, "in a copy, a private place: %s", probing_error(errno));
+		probing_refused(p, errno, "in a copy, a private place");
 		return;
 	}
 	n = parents(mounts, places, ELEMENTSOF(places));
@@ -259,9 +253,9 @@ static void look_behind(Probing *p, void *userdata)
 
 static void attempt_behind(Probing *p)
 {
-	_cleanup_(probe_mounts_done) ProbeMounts mounts = { 0 };
+	_cleanup_(mounts_done) Mounts mounts = { 0 };
 
-	if (!read_mounts(p, &mounts))
+	if (!probing_mounts(p, &mounts))
 		return;
 	/* Looks for the right before it looks at the kind. */
 	probing_rights(p, mount("/", "/", "no-such-kind", 0, NULL), probing_refusals, "a mount of any kind");
@@ -270,18 +264,20 @@ static void attempt_behind(Probing *p)
 
 static void move_in_copy(Probing *p, void *userdata)
 {
-	const ProbeMounts *mounts = userdata;
+	const Mounts *mounts = userdata;
 	Tally moved = { 0 }, beneath = { 0 };
 	int tree;
 
 	if (!probing_unshare(p, CLONE_NEWNS, PROBE_AS_SELF))
 		return;
-	if (mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0)
+	if (mount("tmpfs", "/tmp", "tmpfs", 0, NULL) < 0) {
+		probing_refused(p, errno, "in a copy, a private place");
 		return;
+	}
 	tree = (int)syscall(SYS_open_tree, AT_FDCWD, "/tmp", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	(void)mkdir("/tmp/to", 0700);
 	for (size_t i = mounts->n; i-- > 0;) {
-		const char *path = mounts->mounts[i].path;
+		const char *path = mounts->rows[i].place;
 
 		if (has_parent(path, "/tmp") || streq(path, "/tmp"))
 			continue;
@@ -298,9 +294,9 @@ static void move_in_copy(Probing *p, void *userdata)
 
 static void attempt_move(Probing *p)
 {
-	_cleanup_(probe_mounts_done) ProbeMounts mounts = { 0 };
+	_cleanup_(mounts_done) Mounts mounts = { 0 };
 
-	if (!read_mounts(p, &mounts))
+	if (!probing_mounts(p, &mounts))
 		return;
 	probing_rights(p, mount("/no-such-place", "/", NULL, MS_MOVE, NULL),
 		       (const int[]){ EPERM, EACCES, ENOENT, 0 }, "moving a mount");
@@ -325,12 +321,18 @@ static void climb_chroot(Probing *p, void *userdata)
 	char place[PROBE_PLACE_MAX];
 	int root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (probe_place_make(place) < 0 || !probing_unshare(p, CLONE_NEWNS, PROBE_UNMAPPED)) {
+	int r = probe_place_make(place);
+
+	if (r < 0) {
+		probing_unclear(p, "no private place: %s", probing_error(r));
+		return;
+	}
+	if (!probing_unshare(p, CLONE_NEWNS, PROBE_UNMAPPED)) {
 		probe_place_remove(place);
 		return;
 	}
 	if (chroot(place) < 0) {
-		probing_blocked(p, "chroot in a namespace: %s", probing_error(errno));
+		probing_refused(p, errno, "chroot in a namespace");
 	} else if (fchdir(root_fd) == 0) {
 		for (unsigned i = 0; i < 32; i++)
 			if (chdir("..") < 0)
@@ -354,7 +356,7 @@ static void dig_under_root(Probing *p, void *userdata)
 		return;
 	r = probe_leave_root();
 	if (r < 0) {
-		probing_blocked(p, "a new root: %s", probing_error(r));
+		probing_refused(p, r, "a new root");
 		return;
 	}
 	report_outside(p, AT_FDCWD, "a new root");

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
+#include "service/inside/measure.h"
 #include "service/inside/probe-child.h"
 #include "service/inside/probe-tables.h"
 
@@ -165,7 +166,7 @@ static uint64_t identity(int fd)
 static void attempt_climb(Probing *p)
 {
 	static const char *const names[] = { "user", "pid", "net", "mnt", "ipc", "uts", "cgroup" };
-	uint64_t own = probe_namespace("self", NAMESPACE_USER);
+	uint64_t own = measure_namespace("self", NAMESPACE_USER);
 
 	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
 		_cleanup_close_ int fd = FD_NONE, above = FD_NONE, owner = FD_NONE;
@@ -182,8 +183,7 @@ static void attempt_climb(Probing *p)
 						    "the parent of the %s namespace", names[i]);
 		owner = ioctl(fd, NS_GET_USERNS);
 		if (owner < 0)
-			probing_blocked(p, "the owner of the %s namespace: %s", names[i],
-					probing_error(errno));
+			probing_refused(p, errno, "the owner of the %s namespace", names[i]);
 		else if (identity(owner) != own)
 			probing_escaped(p, "the owner of the %s namespace was opened", names[i]);
 		/* Ours to own, the network would be an agent's to change once it has a capability there. */
@@ -205,7 +205,7 @@ static void enter(Probing *p, const char *process)
 		(void)snprintf(path, sizeof(path), "/proc/%s/ns/%s", process, names[i]);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0) {
-			probing_blocked(p, "%s: %s", path, probing_error(errno));
+			probing_refused(p, errno, "%s", path);
 			continue;
 		}
 		probing_result(p, setns(fd, 0), "entering %s", path);
@@ -220,7 +220,7 @@ static void attempt_enter(Probing *p)
 	_cleanup_close_ int pid_fd = (int)syscall(SYS_pidfd_open, 1, 0);
 
 	if (pid_fd < 0)
-		probing_blocked(p, "a pidfd of process 1: %s", probing_error(errno));
+		probing_refused(p, errno, "a pidfd of process 1");
 	else {
 		probing_result(p, setns(pid_fd, all), "entering all of process 1");
 		probing_result(p, setns(pid_fd, CLONE_NEWNS), "entering the mounts of process 1");

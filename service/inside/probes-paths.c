@@ -66,6 +66,11 @@ static void judge(Probing *p, Count *count, long result, const char *what, const
 	}
 	if (error == ENOENT)
 		return;
+	/* A name that an agent beside us had made first is no refusal either. */
+	if (probing_is_starved(error) || error == EEXIST) {
+		probing_unclear(p, "%s %s: %s", what, path, probing_error(error));
+		return;
+	}
 	count->refused++;
 	count->error = error;
 }
@@ -231,7 +236,7 @@ static void write_memory(Probing *p, void *userdata)
 	if (mapped != MAP_FAILED)
 		probing_escaped(p, "%s can be mapped to be written", path);
 	else
-		probing_blocked(p, "mapping %s to write: %s", path, probing_error(errno));
+		probing_refused(p, errno, "mapping %s to write", path);
 	mapped = mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
 	if (mapped == MAP_FAILED)
 		return;

@@ -16,11 +16,13 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "service/inside/measure.h"
 #include "service/inside/probe-child.h"
 #include "service/inside/probe-tables.h"
 
 #define PROCESSES_MAX 400u
-#define NUMBERS_MAX 33u /* levels of pid namespaces, and the first */
+#define COMMAND_STAT_ANY 15 /* SHM_STAT_ANY, include/uapi/linux/shm.h: asks for no permission to read */
+#define NUMBERS_MAX 33u     /* levels of pid namespaces, and the first */
 
 static void attempt_trace(Probing *p)
 {
@@ -35,8 +37,7 @@ static void attempt_trace(Probing *p)
 			probing_escaped(p, "process %d can be traced", (int)targets[i]);
 			continue;
 		}
-		probing_blocked(p, "PTRACE_SEIZE of %s: %s", i == 0 ? "process 1" : "our parent",
-				probing_error(errno));
+		probing_refused(p, errno, "PTRACE_SEIZE of %s", i == 0 ? "process 1" : "our parent");
 		probing_result(p, ptrace(PTRACE_ATTACH, targets[i], NULL, NULL), "PTRACE_ATTACH of %s",
 			       i == 0 ? "process 1" : "our parent");
 	}
@@ -54,7 +55,7 @@ static void look_into(Probing *p, pid_t pid, const char *who)
 	probing_rights(p, syscall(SYS_kcmp, getpid(), pid, KCMP_VM, 0, 0), refusals, "comparing with %s",
 		       who);
 	if (pid_fd < 0)
-		probing_blocked(p, "a pidfd of %s: %s", who, probing_error(errno));
+		probing_refused(p, errno, "a pidfd of %s", who);
 	for (int fd = 0; pid_fd >= 0 && fd < 3; fd++) {
 		int got = (int)syscall(SYS_pidfd_getfd, pid_fd, fd, 0);
 
@@ -110,7 +111,7 @@ static void attempt_init(Probing *p)
 
 static bool is_outside(const Expectations *e, NamespaceKind kind)
 {
-	return e && e->namespaces[kind] && probe_namespace("self", kind) == e->namespaces[kind];
+	return e && e->namespaces[kind] && measure_namespace("self", kind) == e->namespaces[kind];
 }
 
 /* Is /proc of our pid namespace? Then nobody outside is in it. */
@@ -177,25 +178,61 @@ static bool is_inside(const char *process)
 	return false;
 }
 
+/* Return: a /proc in which others than ours are, or NULL: then there is none, or that is what was found. */
+static DIR *open_strange_proc(Probing *p)
+{
+	DIR *d;
+
+	if (proc_is_ours() && !is_outside(p->expectations, NAMESPACE_PID)) {
+		probing_blocked(p, "no process of outside is in /proc");
+		return NULL;
+	}
+	d = opendir("/proc");
+	if (!d)
+		probing_unclear(p, "/proc: %s", probing_error(errno));
+	return d;
+}
+
+/* The next process of d that is not ours. Return: a descriptor of its directory with *ret_name; FD_NONE at
+ * the end. */
+static int next_outsider(Probing *p, DIR *d, const char **ret_name)
+{
+	const struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		int fd;
+
+		if (!is_number(entry->d_name))
+			continue;
+		fd = openat(dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 && probing_is_starved(errno)) {
+			probing_unclear(p, "process %s: %s", entry->d_name, probing_error(errno));
+			break;
+		}
+		if (fd >= 0 && !is_inside(entry->d_name)) {
+			*ret_name = entry->d_name;
+			return fd;
+		}
+		(void)close_fd(fd);
+	}
+	return FD_NONE;
+}
+
 static void attempt_outsiders(Probing *p)
 {
 	static const char *const files[] = { "root/etc", "cwd", "exe", "fd/0", "ns/net", "ns/mnt" };
 	static const char *const readable[] = { "mem", "environ", "maps", "auxv" };
 	const Expectations *e = p->expectations;
-	unsigned seen = 0, refused = 0;
-	DIR *d = proc_is_ours() && !is_outside(e, NAMESPACE_PID) ? NULL : opendir("/proc");
-	const struct dirent *entry;
+	DIR *d = open_strange_proc(p);
+	unsigned refused = 0;
+	const char *name;
 
-	while (d && (entry = readdir(d)) && seen < PROCESSES_MAX) {
-		_cleanup_close_ int fd = FD_NONE;
+	for (unsigned seen = 0; seen < PROCESSES_MAX; seen++) {
+		_cleanup_close_ int fd = next_outsider(p, d, &name);
 		bool opened = false;
 
-		if (!is_number(entry->d_name))
-			continue;
-		fd = openat(dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0 || is_inside(entry->d_name))
-			continue;
-		seen++;
+		if (fd < 0)
+			break;
 		for (size_t i = 0; i < ELEMENTSOF(files); i++) {
 			_cleanup_close_ int file_fd = openat(fd, files[i], O_PATH | O_CLOEXEC);
 
@@ -208,7 +245,7 @@ static void attempt_outsiders(Probing *p)
 			opened = opened || (file_fd >= 0 && pread(file_fd, &byte, 1, 0) > 0);
 		}
 		if (opened)
-			probing_escaped(p, "process %s of outside can be looked into", entry->d_name);
+			probing_escaped(p, "process %s of outside can be looked into", name);
 		else
 			refused++;
 	}
@@ -218,33 +255,27 @@ static void attempt_outsiders(Probing *p)
 		probing_escaped(p, "this is the pid namespace of outside");
 	if (refused > 0)
 		probing_blocked(p, "%u processes that are not ours show nothing", refused);
-	else if (probing_outcome(p) != PROBE_ESCAPED)
-		probing_blocked(p, "no process of outside is in /proc");
 }
 
 /* A directory of /proc is as good as a pidfd for pidfd_send_signal(2). */
 static void attempt_signals(Probing *p)
 {
 	const Expectations *e = p->expectations;
-	DIR *d = proc_is_ours() && !is_outside(e, NAMESPACE_PID) ? NULL : opendir("/proc");
-	const struct dirent *entry;
-	unsigned seen = 0, refused = 0;
+	DIR *d = open_strange_proc(p);
+	unsigned refused = 0;
+	const char *name;
 
 	if (is_outside(e, NAMESPACE_PID))
 		probing_escaped(p, "every process of the machine has a number here");
 	else if (e && e->namespaces[NAMESPACE_PID])
 		probing_blocked(p, "processes of outside have no number here");
-	while (d && (entry = readdir(d)) && seen < PROCESSES_MAX) {
-		_cleanup_close_ int fd = FD_NONE;
+	for (unsigned seen = 0; seen < PROCESSES_MAX; seen++) {
+		_cleanup_close_ int fd = next_outsider(p, d, &name);
 
-		if (!is_number(entry->d_name))
-			continue;
-		fd = openat(dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (fd < 0 || is_inside(entry->d_name))
-			continue;
-		seen++;
+		if (fd < 0)
+			break;
 		if (syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0)
-			probing_escaped(p, "process %s can be sent a signal", entry->d_name);
+			probing_escaped(p, "process %s can be sent a signal", name);
 		else
 			refused++;
 	}
@@ -252,8 +283,17 @@ static void attempt_signals(Probing *p)
 		(void)closedir(d);
 	if (refused > 0)
 		probing_blocked(p, "%u processes of /proc cannot be sent one", refused);
-	if (probing_outcome(p) == PROBE_INCONCLUSIVE)
-		probing_blocked(p, "no process of outside is in /proc");
+}
+
+/* A limit of the account's may permit it, in a jail or not (getrlimit(2)). */
+static bool needs_rights(Probing *p, __rlimit_resource_t resource, const char *what)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) == 0 && limit.rlim_max == 0)
+		return true;
+	probing_unclear(p, "%s, which this account may have anyway", what);
+	return false;
 }
 
 static void attempt_limits(Probing *p)
@@ -276,11 +316,13 @@ static void attempt_limits(Probing *p)
 
 		probing_result(p, setrlimit(RLIMIT_NOFILE, &more), "a higher hard limit");
 	}
-	errno = 0;
-	probing_result(p, setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - 1),
-		       "a higher priority");
-	probing_result(p, sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }),
-		       "real-time scheduling");
+	if (needs_rights(p, RLIMIT_NICE, "a higher priority"))
+		probing_result(p, setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) - 1),
+			       "a higher priority");
+	if (needs_rights(p, RLIMIT_RTPRIO, "real-time scheduling"))
+		probing_result(
+			p, sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }),
+			"real-time scheduling");
 	probing_result(p, syscall(SYS_ioprio_set, 1, 0, 1 << 13 | 4), "real-time disk access");
 }
 
@@ -288,23 +330,27 @@ static void attempt_limits(Probing *p)
 static void attempt_ipc(Probing *p)
 {
 	const Expectations *e = p->expectations;
+	struct shm_info info;
 	unsigned foreign = 0;
-	int last = shmctl(0, SHM_INFO, NULL);
+	/* Return: the highest index in use. */
+	int last = shmctl(0, SHM_INFO, (struct shmid_ds *)(void *)&info);
 
 	if (is_outside(e, NAMESPACE_IPC))
 		probing_escaped(p, "this is the IPC namespace of outside");
 	else if (e && e->namespaces[NAMESPACE_IPC])
 		probing_blocked(p, "this is not the IPC namespace of outside");
+	if (last < 0)
+		probing_unclear(p, "shared memory: %s", probing_error(errno));
 	for (int i = 0; i <= last && i < 1024; i++) {
 		struct shmid_ds segment;
 
 		/* Nobody else has an id in the jail. */
-		if (shmctl(i, 13 /* SHM_STAT */, &segment) >= 0 && segment.shm_perm.cuid != getuid())
+		if (shmctl(i, COMMAND_STAT_ANY, &segment) >= 0 && segment.shm_perm.cuid != getuid())
 			foreign++;
 	}
 	if (foreign > 0)
 		probing_escaped(p, "%u shared memory segments are other users'", foreign);
-	else
+	else if (last >= 0)
 		probing_blocked(p, "no shared memory of other users");
 }
 

@@ -21,11 +21,6 @@ static int set(int fd, int level, int option, const void *value, size_t size)
 	return setsockopt(fd, level, option, value, (socklen_t)size) < 0 ? -errno : 0;
 }
 
-static int by_name(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	return set(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device) + 1);
-}
-
 static int by_index(int fd, const ReachTarget *target, const char *device, unsigned index)
 {
 	int number = (int)index;
@@ -57,9 +52,9 @@ static int by_no_route(int fd, const ReachTarget *target, const char *device, un
 	return set(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on));
 }
 
-static int by_name_without_route(int fd, const ReachTarget *target, const char *device, unsigned index)
+static int by_device_without_route(int fd, const ReachTarget *target, const char *device, unsigned index)
 {
-	int r = by_name(fd, target, device, index);
+	int r = reach_by_device(fd, target, device, index);
 
 	return r < 0 ? r : by_no_route(fd, target, device, index);
 }
@@ -108,7 +103,7 @@ static int by_device6(int fd, const ReachTarget *target, const char *device, uns
 	uint32_t number = htonl(index);
 
 	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_IF, &number, sizeof(number));
-	return by_name(fd, target, device, index);
+	return reach_by_device(fd, target, device, index);
 }
 
 static void attempt_ways(Probing *p, const ReachWay *ways, size_t n)
@@ -133,7 +128,7 @@ static void attempt_plain(Probing *p)
 
 static void attempt_device(Probing *p)
 {
-	WAYS({ .name = "SO_BINDTODEVICE", .prepare = by_name, .by_device = true });
+	WAYS({ .name = "SO_BINDTODEVICE", .prepare = reach_by_device, .by_device = true });
 }
 
 static void attempt_index(Probing *p)
@@ -160,7 +155,7 @@ static void attempt_source(Probing *p)
 static void attempt_no_route(Probing *p)
 {
 	WAYS({ .name = "SO_DONTROUTE", .prepare = by_no_route },
-	     { .name = "SO_DONTROUTE and a device", .prepare = by_name_without_route, .by_device = true });
+	     { .name = "SO_DONTROUTE and a device", .prepare = by_device_without_route, .by_device = true });
 }
 
 static void attempt_source_route(Probing *p)
@@ -181,14 +176,14 @@ static void attempt_protocols(Probing *p)
 {
 	WAYS({ .name = "MPTCP", .protocol = 262, .tcp_only = true },
 	     { .name = "MPTCP with a device",
-	       .prepare = by_name,
+	       .prepare = reach_by_device,
 	       .by_device = true,
 	       .protocol = 262,
 	       .tcp_only = true },
 	     { .name = "SCTP", .protocol = IPPROTO_SCTP, .tcp_only = true },
 	     { .name = "UDP-Lite", .protocol = IPPROTO_UDPLITE, .udp_only = true },
 	     { .name = "UDP-Lite with a device",
-	       .prepare = by_name,
+	       .prepare = reach_by_device,
 	       .by_device = true,
 	       .protocol = IPPROTO_UDPLITE,
 	       .udp_only = true });
@@ -226,7 +221,10 @@ static void attempt_groups(Probing *p)
 	static const ReachWay ways[] = {
 		{ .name = "a plain socket", .udp_only = true },
 		{ .name = "IP_MULTICAST_IF", .prepare = by_multicast, .by_device = true, .udp_only = true },
-		{ .name = "SO_BINDTODEVICE", .prepare = by_name, .by_device = true, .udp_only = true },
+		{ .name = "SO_BINDTODEVICE",
+		  .prepare = reach_by_device,
+		  .by_device = true,
+		  .udp_only = true },
 		{ .name = "IP_PKTINFO", .by_device = true, .packet_info = true, .udp_only = true },
 	};
 	/* All hosts, mDNS, LLMNR, SSDP, others; everybody. */
@@ -253,7 +251,10 @@ static void attempt_broadcast(Probing *p)
 {
 	static const ReachWay ways[] = {
 		{ .name = "a plain socket", .udp_only = true },
-		{ .name = "SO_BINDTODEVICE", .prepare = by_name, .by_device = true, .udp_only = true },
+		{ .name = "SO_BINDTODEVICE",
+		  .prepare = reach_by_device,
+		  .by_device = true,
+		  .udp_only = true },
 		{ .name = "IP_PKTINFO", .by_device = true, .packet_info = true, .udp_only = true },
 	};
 	static const uint32_t addresses[] = { 0xffffffff, 0x0affffff, 0xc0a8ffff, 0xac1fffff };
@@ -286,7 +287,7 @@ static void attempt_ping(Probing *p)
 		{ .name = "ping", .ping = true, .protocol = IPPROTO_ICMP, .udp_only = true },
 		{ .name = "ping with SO_BINDTODEVICE",
 		  .ping = true,
-		  .prepare = by_name,
+		  .prepare = reach_by_device,
 		  .by_device = true,
 		  .protocol = IPPROTO_ICMP,
 		  .udp_only = true },
@@ -325,6 +326,10 @@ static void attempt_again(Probing *p)
 
 		if (target->token || target->address.ss_family != AF_INET)
 			continue;
+		if (fast_fd < 0 || udp_fd < 0) {
+			probing_unclear(p, "no socket: %s", probing_error(errno));
+			return;
+		}
 		if (sendto(fast_fd, "x", 1, MSG_FASTOPEN | MSG_NOSIGNAL,
 			   (const struct sockaddr *)&target->address, target->size) < 0 &&
 		    errno != EINPROGRESS)

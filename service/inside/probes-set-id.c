@@ -240,6 +240,14 @@ typedef struct Trial {
 	bool change; /* of a file that is there */
 } Trial;
 
+static bool is_refusal(int error)
+{
+	for (size_t i = 0; probing_refusals[i]; i++)
+		if (probing_refusals[i] == error)
+			return true;
+	return false;
+}
+
 static void try(Probing *p, void *userdata)
 {
 	const Trial *trial = userdata;
@@ -257,8 +265,10 @@ static void try(Probing *p, void *userdata)
 		probing_escaped(p, "%s made a set-id file", trial->way->name);
 	else if (r >= 0)
 		probing_blocked(p, "%s: without effect", trial->way->name);
-	else
+	else if (is_refusal(error))
 		probing_blocked(p, "%s: %s", trial->way->name, probing_error(error));
+	else
+		probing_unclear(p, "%s: %s", trial->way->name, probing_error(error));
 	(void)unlink(NAME);
 }
 
@@ -267,7 +277,11 @@ static void try_all(Probing *p, const Way *ways, size_t n, bool change)
 	char place[PROBE_PLACE_MAX];
 	int r = probe_place_make(place);
 
-	if (r < 0 || chdir(place) < 0) {
+	if (r == 0 && chdir(place) < 0) {
+		r = -errno;
+		probe_place_remove(place);
+	}
+	if (r < 0) {
 		probing_unclear(p, "no private place: %s", probing_error(r));
 		return;
 	}

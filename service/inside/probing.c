@@ -3,11 +3,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdarg.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+
+#include "service/inside/measure.h"
 
 #define DEPTH_MAX 8u
 
@@ -63,13 +63,19 @@ void probing_unclear(Probing *p, const char *format, ...)
 	va_end(arguments);
 }
 
-static void judge(Probing *p, bool refused, int error, const char *format, va_list arguments)
+bool probing_is_starved(int error)
+{
+	/* Processes, namespaces, room. */
+	return measure_is_starved(error) || error == EAGAIN || error == EUSERS || error == ENOSPC ||
+	       error == EDQUOT;
+}
+
+_printf_(4, 0) static void judge(Probing *p, bool refused, int error, const char *format, va_list arguments)
 {
 	char way[200];
 
 	(void)vsnprintf(way, sizeof(way), format, arguments);
-	/* An agent beside us can use up what the attempt needed; nothing was refused then. */
-	if (error == EMFILE || error == ENFILE || error == ENOMEM)
+	if (probing_is_starved(error))
 		probing_unclear(p, "%s: %s", way, probing_error(error));
 	else if (refused)
 		probing_blocked(p, "%s: %s", way, probing_error(error));
@@ -77,6 +83,15 @@ static void judge(Probing *p, bool refused, int error, const char *format, va_li
 		probing_escaped(p, "%s was not refused, but failed later (%s)", way, probing_error(error));
 	else
 		probing_escaped(p, "%s succeeded", way);
+}
+
+void probing_refused(Probing *p, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	judge(p, true, error < 0 ? -error : error, format, arguments);
+	va_end(arguments);
 }
 
 long probing_result(Probing *p, long result, const char *format, ...)
@@ -131,72 +146,6 @@ const char *probing_text(const Probing *p, char *text, size_t size)
 			       p->n_unclear ? p->unclear : "there was nothing to try");
 	}
 	return text;
-}
-
-static int map_ids(ProbeMapping mapping, uid_t uid, gid_t gid)
-{
-	char text[64];
-	int r;
-
-	/* The files of a process that is not dumpable are root's (proc(5)). What runs here is ours alone. */
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
-		return -errno;
-	r = probe_write("/proc/self/setgroups", "deny");
-	if (r < 0)
-		return r;
-	(void)snprintf(text, sizeof(text), "%u %u 1\n", mapping == PROBE_AS_ROOT ? 0u : (unsigned)uid,
-		       (unsigned)uid);
-	r = probe_write("/proc/self/uid_map", text);
-	if (r < 0)
-		return r;
-	(void)snprintf(text, sizeof(text), "%u %u 1\n", mapping == PROBE_AS_ROOT ? 0u : (unsigned)gid,
-		       (unsigned)gid);
-	return probe_write("/proc/self/gid_map", text);
-}
-
-int probe_unshare(unsigned long flags, ProbeMapping mapping)
-{
-	uid_t uid = geteuid();
-	gid_t gid = getegid();
-
-	if (syscall(SYS_unshare, CLONE_NEWUSER | flags) < 0)
-		return -errno;
-	return mapping == PROBE_UNMAPPED ? 0 : map_ids(mapping, uid, gid);
-}
-
-static void overwrite(char *text)
-{
-	if (text)
-		memset(text, '?', strlen(text));
-}
-
-void probing_forget(Probing *p)
-{
-	/* This process has a copy of its own. */
-	const Expectations *e = p->expectations;
-
-	if (!e)
-		return;
-	/* The pointers stay: a token that nobody gives is still a token. */
-	overwrite(e->bait_token);
-	overwrite(e->hostname);
-	overwrite(e->host_mounts);
-	overwrite(e->jail_mounts);
-	if (e->n_host_addresses > 0)
-		memset(e->host_addresses, 0, e->n_host_addresses * sizeof(*e->host_addresses));
-}
-
-bool probing_unshare(Probing *p, unsigned long flags, ProbeMapping mapping)
-{
-	int r;
-
-	if (mapping != PROBE_UNMAPPED)
-		probing_forget(p);
-	r = probe_unshare(flags, mapping);
-
-	if (r < 0)
-		probing_blocked(p, "a new user namespace: %s", probing_error(r));
-	return r == 0;
 }
 
 int probe_place_make(char path[static PROBE_PLACE_MAX])
@@ -272,20 +221,6 @@ int probe_number(const char *path, long *ret)
 	return 0;
 }
 
-uint64_t probe_namespace(const char *process, NamespaceKind kind)
-{
-	static const char *const names[] = {
-		[NAMESPACE_PID] = "pid", [NAMESPACE_IPC] = "ipc",   [NAMESPACE_UTS] = "uts",
-		[NAMESPACE_MNT] = "mnt", [NAMESPACE_USER] = "user", [NAMESPACE_CGROUP] = "cgroup",
-		[NAMESPACE_NET] = "net",
-	};
-	char path[96];
-	struct stat st;
-
-	(void)snprintf(path, sizeof(path), "/proc/%s/ns/%s", process, names[kind]);
-	return stat(path, &st) < 0 ? 0 : (uint64_t)st.st_ino;
-}
-
 const ExpectedBait *probing_bait(const Probing *p, BaitKind kind)
 {
 	const Expectations *e = p->expectations;
@@ -298,14 +233,5 @@ const ExpectedBait *probing_bait(const Probing *p, BaitKind kind)
 
 const ExpectedEntry *probing_covering(const Probing *p, const char *path)
 {
-	const Expectations *e = p->expectations;
-
-	for (size_t i = e ? e->n_entries : 0; i-- > 0;) {
-		const char *above = e->entries[i].path, *rest = starts_with(path, above);
-
-		if (rest && (!*rest || *rest == '/' || streq(above, "/")) &&
-		    e->entries[i].kind != ENTRY_DESCRIPTOR)
-			return &e->entries[i];
-	}
-	return NULL;
+	return p->expectations ? expectations_covering(p->expectations, path) : NULL;
 }

@@ -19,6 +19,10 @@ struct Probing {
 void probing_blocked(Probing *p, const char *format, ...) _printf_(2, 3);
 void probing_escaped(Probing *p, const char *format, ...) _printf_(2, 3);
 void probing_unclear(Probing *p, const char *format, ...) _printf_(2, 3);
+/* Refused, with that errno, positive or negative. */
+void probing_refused(Probing *p, int error, const char *format, ...) _printf_(3, 4);
+/* Is errno a want of something that agents can use up? It is no refusal, and shows nothing. */
+bool probing_is_starved(int error);
 /* By the answer of a system call: negative is refused, with errno; anything else got through. Return: result.
  */
 long probing_result(Probing *p, long result, const char *format, ...) _printf_(3, 4);
@@ -39,21 +43,18 @@ extern const int probing_refusals[];
 const char *probing_error(int error);
 
 /*
- * Enter a new user namespace and more, with a mapping of our own uid and gid to root (or to themselves) where
- * that can be written. Return: 0; a negative errno of unshare(2), of the mapping where mapped is set.
+ * probe-namespace.c: enter a new user namespace and more, flags being those of unshare(2), with a map of our
+ * own uid and gid to root, or to themselves. A refusal is a finding. Return: whether we are there.
  */
 typedef enum ProbeMapping {
-	PROBE_UNMAPPED, /* all capabilities, no name: nothing of ours has to be readable for that */
+	PROBE_UNMAPPED, /* all capabilities, no name */
 	PROBE_AS_ROOT,
 	PROBE_AS_SELF,
 } ProbeMapping;
-int probe_unshare(unsigned long flags, ProbeMapping mapping);
+bool probing_unshare(Probing *p, unsigned long flags, ProbeMapping mapping);
 /* Before a process of a probe can be traced by an agent beside it: what it knows of the outside is
  * overwritten in it. */
 void probing_forget(Probing *p);
-/* The same as probe_unshare(), where a refusal is a finding; what is not for agents is forgotten before.
- * Return: whether we are there. */
-bool probing_unshare(Probing *p, unsigned long flags, ProbeMapping mapping);
 
 /* A new private directory in /tmp. path: room for PROBE_PLACE_MAX. Return: 0 or a negative errno. */
 #define PROBE_PLACE_MAX 32u
@@ -65,9 +66,6 @@ void probe_place_remove(const char *path);
 int probe_write(const char *path, const char *text);
 /* The decimal number in a file. Return: 0 or a negative errno. */
 int probe_number(const char *path, long *ret);
-/* The inode number of a namespace, "/proc/PROCESS/ns/KIND". Return: 0 where it cannot be read. */
-uint64_t probe_namespace(const char *process, NamespaceKind kind);
-
 /* The bait of that kind, or NULL. */
 const ExpectedBait *probing_bait(const Probing *p, BaitKind kind);
 /* The entry of the plan that decides what is seen at path, or NULL. */

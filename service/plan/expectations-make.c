@@ -240,7 +240,6 @@ static int copy_facts(const ExpectationFacts *facts, Expectations *e)
 	memcpy(e->jail_namespaces, facts->jail_namespaces, sizeof(e->jail_namespaces));
 	e->hostname = copy(facts->hostname, &error);
 	e->terminal = facts->terminal;
-	e->root = facts->root;
 	e->host_mounts = copy_optional(facts->host_mounts, &error);
 	e->jail_mounts = copy_optional(facts->jail_mounts, &error);
 	e->routes_problem = copy_optional(facts->routes_problem, &error);

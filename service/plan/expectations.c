@@ -328,7 +328,6 @@ static void pack_all(PackWriter *w, const Expectations *e)
 	pack_numbers(w, e->namespaces, NAMESPACE_KIND_MAX);
 	pack_numbers(w, e->jail_namespaces, NAMESPACE_KIND_MAX);
 	pack_object(w, &e->terminal);
-	pack_object(w, &e->root);
 	pack_string(w, e->hostname);
 	pack_optional(w, e->host_mounts);
 	pack_optional(w, e->jail_mounts);
@@ -367,7 +366,6 @@ static void unpack_all(PackReader *r, Expectations *e)
 	unpack_numbers(r, e->namespaces, NAMESPACE_KIND_MAX);
 	unpack_numbers(r, e->jail_namespaces, NAMESPACE_KIND_MAX);
 	unpack_object(r, &e->terminal);
-	unpack_object(r, &e->root);
 	e->hostname = unpack_string(r, TEXT_MAX);
 	e->host_mounts = unpack_optional(r, MOUNTS_MAX);
 	e->jail_mounts = unpack_optional(r, MOUNTS_MAX);
@@ -445,4 +443,25 @@ const ExpectedEntry *expectations_covering(const Expectations *expectations, con
 			return entry;
 	}
 	return NULL;
+}
+
+static uint32_t mask_of(const ExpectedRoute *row)
+{
+	return row->length == 0 ? 0 : UINT32_MAX << (32 - row->length);
+}
+
+RouteVerdict expectations_verdict(const Expectations *expectations, uint32_t address)
+{
+	const ExpectedRoute *found = NULL;
+
+	for (size_t i = 0; i < expectations->n_routes; i++) {
+		const ExpectedRoute *row = &expectations->routes[i];
+
+		if (((address ^ row->address) & mask_of(row)) != 0)
+			continue;
+		if (!found || row->length > found->length ||
+		    (row->length == found->length && row->verdict != ROUTE_DENY))
+			found = row;
+	}
+	return found ? found->verdict : ROUTE_DENY;
 }

@@ -132,7 +132,6 @@ typedef struct ExpectationFacts {
 	uint64_t jail_namespaces[NAMESPACE_KIND_MAX]; /* of the jail's init, seen from outside; 0: unknown */
 	const char *hostname;                         /* outside */
 	ObjectIdentity terminal;                      /* of the session's terminal; unknown without one */
-	ObjectIdentity root;                          /* "/" outside */
 	const char *routes_problem; /* what the netlink read-back found, or NULL: nothing differs */
 	const RouteTable *routes;   /* NULL when not jailed */
 	const char *host_mounts;    /* /proc/self/mountinfo of the session, or NULL: what below a bind is a
@@ -160,7 +159,7 @@ typedef struct Expectations {
 	bool joined, jailed, private_proc, forbid_namespaces, resolver, online;
 	uint64_t namespaces[NAMESPACE_KIND_MAX], jail_namespaces[NAMESPACE_KIND_MAX];
 	char *hostname;
-	ObjectIdentity terminal, root;
+	ObjectIdentity terminal;
 	char *host_mounts;    /* NULL: not told */
 	char *jail_mounts;    /* likewise */
 	char *routes_problem; /* NULL: nothing differs */
@@ -213,5 +212,8 @@ int expectations_decode(const void *data, size_t size, Expectations *ret);
 
 /* The entry that decides what is seen at path: the last one at or above it; NULL before "/". */
 const ExpectedEntry *expectations_covering(const Expectations *expectations, const char *path);
+/* What the table of routes says of an address (host byte order): of the rows that hold it the narrowest, an
+ * opening before a denial; ROUTE_DENY without any. */
+RouteVerdict expectations_verdict(const Expectations *expectations, uint32_t address);
 /* "pid", "ipc", ..., as in /proc/PID/ns. */
 const char *namespace_kind_to_string(NamespaceKind kind);

@@ -64,25 +64,18 @@ static void say(Doctor *doctor, const char *id, RowStatus status, const char *de
 	row_done(&row);
 }
 
-static void say_formatted(Doctor *doctor, const char *id, RowStatus status, const char *fix,
-			  const char *format, va_list arguments)
-{
-	_cleanup_free_ char *detail = NULL;
-
-	if (vasprintf(&detail, format, arguments) < 0)
-		detail = NULL;
-	say(doctor, id, status, detail, fix);
-}
-
 void doctor_say(Doctor *doctor, const char *id, RowStatus status, const char *fix, const char *format, ...)
 {
+	_cleanup_free_ char *detail = NULL;
 	va_list arguments;
 
 	if (!doctor)
 		return;
 	va_start(arguments, format);
-	say_formatted(doctor, id, status, fix, format, arguments);
+	if (vasprintf(&detail, format, arguments) < 0)
+		detail = NULL;
 	va_end(arguments);
+	say(doctor, id, status, detail, fix);
 }
 
 void doctor_take(Doctor *doctor, const Row *row)
@@ -120,17 +113,6 @@ void doctor_reach(Doctor *doctor, const char *id)
 {
 	if (doctor)
 		doctor->step = id;
-}
-
-void doctor_passed(Doctor *doctor, const char *id, const char *format, ...)
-{
-	va_list arguments;
-
-	if (!doctor)
-		return;
-	va_start(arguments, format);
-	say_formatted(doctor, id, ROW_PASS, NULL, format, arguments);
-	va_end(arguments);
 }
 
 void doctor_failed(Doctor *doctor, const char *sentence)

@@ -38,7 +38,7 @@ const char *doctor_make_directory(Doctor *doctor);
 /* The start has come to this step: one of DOCTOR_CHAIN_. It is told by what follows. */
 void doctor_reach(Doctor *doctor, const char *id);
 /* A step went well. */
-_printf_(3, 4) void doctor_passed(Doctor *doctor, const char *id, const char *format, ...);
+#define doctor_passed(doctor, id, ...) doctor_say(doctor, id, ROW_PASS, NULL, __VA_ARGS__)
 /* The start ends at the step that was reached, for that cause; what lies behind it was not tried. */
 void doctor_failed(Doctor *doctor, const char *sentence);
 /* Whatever was not said by now was not tried. */

@@ -5,9 +5,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 
-#define STATUS_MAX 8192u
-/* Of the whole machine, in one look. */
-#define SEEN_MAX 65536u
+#define STATUS_MAX (1u << 20) /* it lists up to 65536 groups */
+#define PARENT_MAX 1024u      /* up to the line of the parent */
+/* Of the whole machine, in one look: as many numbers as the kernel has (proc_sys_kernel(5), pid_max). */
+#define SEEN_MAX (1u << 22)
 
 /* One process, and who started it. */
 typedef struct Seen {
@@ -87,17 +88,16 @@ static void take_capabilities(const char *line, ExpectedProcess *ret, unsigned *
 	}
 }
 
-int process_status_parse(char *text, ExpectedProcess *ret, pid_t *ret_parent, bool *ret_zombie)
+int process_status_parse(char *text, ExpectedProcess *ret, bool *ret_ended)
 {
-	/* Name, State, PPid, NSpid, NoNewPrivs, Seccomp, and the sets. Seccomp_filters is younger than some
+	/* Name, State, NSpid, NoNewPrivs, Seccomp, and the sets. Seccomp_filters is younger than some
 	 * kernels. */
-	enum { LINES_NEEDED = 6 + CAPABILITY_SET_MAX };
+	enum { LINES_NEEDED = 5 + CAPABILITY_SET_MAX };
 	ExpectedProcess process = { 0 };
 	unsigned seen = 0;
+	bool ended = false, memory = false;
 	char *rest = text;
 
-	*ret_parent = 0;
-	*ret_zombie = false;
 	for (const char *line; (line = strsep(&rest, "\n"));) {
 		const char *value;
 
@@ -108,11 +108,10 @@ int process_status_parse(char *text, ExpectedProcess *ret, pid_t *ret_parent, bo
 				return -ENOMEM;
 			seen++;
 		} else if ((value = status_value(line, "State"))) {
-			*ret_zombie = *value == 'Z' || *value == 'X';
+			ended = *value == 'Z' || *value == 'X';
 			seen++;
-		} else if ((value = status_value(line, "PPid"))) {
-			*ret_parent = (pid_t)strtol(value, NULL, 10);
-			seen++;
+		} else if (status_value(line, "VmSize")) {
+			memory = true;
 		} else if ((value = status_value(line, "NSpid"))) {
 			process.pid_depth = numbers_count(value);
 			seen++;
@@ -131,34 +130,64 @@ int process_status_parse(char *text, ExpectedProcess *ret, pid_t *ret_parent, bo
 		return -EBADMSG;
 	}
 	*ret = process;
+	*ret_ended = ended || !memory;
 	return 0;
 }
 
-static int process_read(pid_t pid, ExpectedProcess *ret, pid_t *ret_parent, bool *ret_zombie)
+/* As much of /proc/PID/status as there is, up to size. Return: bytes; a negative errno. */
+static ssize_t status_read(pid_t pid, char *text, size_t size)
 {
 	_cleanup_close_ int fd = FD_NONE;
-	char path[32], text[STATUS_MAX];
+	char path[32];
 	size_t n = 0;
-	int r;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	while (n < sizeof(text) - 1) {
-		ssize_t got = read(fd, text + n, sizeof(text) - 1 - n);
+	while (n < size) {
+		ssize_t got = read(fd, text + n, size - n);
 
+		if (got < 0 && errno == EINTR)
+			continue;
 		if (got < 0)
 			return -errno;
 		if (got == 0)
 			break;
 		n += (size_t)got;
 	}
+	return (ssize_t)n;
+}
+
+static int process_read(pid_t pid, ExpectedProcess *ret, bool *ret_ended)
+{
+	_cleanup_free_ char *text = malloc(STATUS_MAX + 1);
+	ssize_t n = text ? status_read(pid, text, STATUS_MAX) : -ENOMEM;
+	int r;
+
+	if (n < 0)
+		return (int)n;
 	text[n] = 0;
-	r = process_status_parse(text, ret, ret_parent, ret_zombie);
+	r = process_status_parse(text, ret, ret_ended);
 	if (r == 0)
 		ret->pid = (uint32_t)pid;
 	return r;
+}
+
+/* A name with a newline is written with an escape, so the line is nobody's to forge. Return: 0 when the
+ * process has ended; -EBADMSG; another negative errno. */
+static pid_t parent_read(pid_t pid)
+{
+	static const char label[] = "\nPPid:\t";
+	char text[PARENT_MAX + 1];
+	const char *found;
+	ssize_t n = status_read(pid, text, PARENT_MAX);
+
+	if (n < 0)
+		return n == -ENOENT || n == -ESRCH ? 0 : (pid_t)n;
+	text[n] = 0;
+	found = strstr(text, label);
+	return found ? (pid_t)strtol(found + strlen(label), NULL, 10) : -EBADMSG;
 }
 
 /* Everything that runs on the machine, with its parent. */
@@ -168,28 +197,30 @@ static int machine_read(Seen **ret, size_t *ret_n)
 	const struct dirent *entry;
 	size_t n = 0;
 	DIR *directory = opendir("/proc");
+	int r = 0;
 
 	if (!directory)
 		return -errno;
-	while ((entry = readdir(directory)) && n < SEEN_MAX) {
-		ExpectedProcess process = { 0 };
-		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10), parent = 0;
-		bool zombie = false;
+	while (r == 0 && (errno = 0, entry = readdir(directory))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10), parent;
 		Seen *larger;
 
-		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    process_read(pid, &process, &parent, &zombie) < 0)
+		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		free(process.name);
-		larger = reallocarray(seen, n + 1, sizeof(*seen));
-		if (!larger) {
-			(void)closedir(directory);
-			return -ENOMEM;
+		parent = parent_read(pid);
+		larger = parent < 0 || n >= SEEN_MAX ? NULL : reallocarray(seen, n + 1, sizeof(*seen));
+		if (larger) {
+			seen = larger;
+			seen[n++] = (Seen){ .pid = pid, .parent = parent };
+		} else {
+			r = parent < 0 ? parent : n >= SEEN_MAX ? -E2BIG : -ENOMEM;
 		}
-		seen = larger;
-		seen[n++] = (Seen){ .pid = pid, .parent = parent };
 	}
+	if (r == 0 && errno != 0)
+		r = -errno;
 	(void)closedir(directory);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(seen);
 	*ret_n = n;
 	return 0;
@@ -209,55 +240,92 @@ static Seen *seen_find(Seen *seen, size_t n, pid_t pid)
 	return bsearch(&wanted, seen, n, sizeof(*seen), seen_compare);
 }
 
+/* One whose parent ended while the others were looked at has another by now. */
+static Seen *seen_above(Seen *seen, size_t n, Seen *process)
+{
+	Seen *above = process->parent > 0 ? seen_find(seen, n, process->parent) : NULL;
+
+	if (above || process->parent <= 0)
+		return above;
+	process->parent = parent_read(process->pid);
+	return process->parent > 0 ? seen_find(seen, n, process->parent) : NULL;
+}
+
 /* Climb from each one to leader. What was seen at different times may go in circles: the steps are counted.
  */
-static bool is_below(Seen *seen, size_t n, const Seen *process, pid_t leader)
+static bool is_below(Seen *seen, size_t n, Seen *process, pid_t leader)
 {
 	for (size_t steps = 0; process && steps <= n; steps++) {
 		if (process->pid == leader || process->inside)
 			return true;
-		process = process->parent > 0 ? seen_find(seen, n, process->parent) : NULL;
+		process = seen_above(seen, n, process);
 	}
 	return false;
+}
+
+static bool are_known(const uint64_t namespaces[static NAMESPACE_KIND_MAX])
+{
+	for (NamespaceKind kind = 0; kind < NAMESPACE_KIND_MAX; kind++)
+		if (namespaces[kind] == 0)
+			return false;
+	return true;
+}
+
+/* Return: 1 with *ret to be freed; 0 when it has ended; a negative errno. */
+static int process_look(pid_t pid, ExpectedProcess *ret)
+{
+	/* One that ends loses its namespaces first: then it is looked at once more. */
+	for (unsigned look = 0;; look++) {
+		ExpectedProcess process = { 0 };
+		bool ended = false;
+		int r = process_read(pid, &process, &ended);
+
+		if (r == 0 && !ended) {
+			namespaces_read(pid, process.namespaces);
+			if (look > 0 || are_known(process.namespaces)) {
+				*ret = process;
+				return 1;
+			}
+		}
+		free(process.name);
+		if (r < 0 || ended)
+			return r == -ENOENT || r == -ESRCH ? 0 : r;
+	}
 }
 
 static int processes_add(JailProcesses *processes, pid_t pid, const uint64_t *users, pid_t leader)
 {
 	ExpectedProcess process = { 0 }, *larger;
-	bool zombie = false;
-	pid_t parent;
+	uint64_t user;
 	int r;
 
 	if (processes->n >= JAIL_PROCESSES_MAX)
 		return -E2BIG;
-	r = process_read(pid, &process, &parent, &zombie);
-	/* It has ended since. */
-	if (r == -ENOENT || r == -ESRCH)
-		return 0;
-	if (r < 0)
+	r = process_look(pid, &process);
+	if (r <= 0)
 		return r;
-	namespaces_read(pid, process.namespaces);
-	process.below = pid != leader && process.namespaces[NAMESPACE_USER] != *users;
-	larger = zombie ? NULL : reallocarray(processes->items, processes->n + 1, sizeof(process));
+	user = process.namespaces[NAMESPACE_USER];
+	process.below = pid != leader && user != 0 && user != *users;
+	larger = reallocarray(processes->items, processes->n + 1, sizeof(process));
 	if (!larger) {
 		free(process.name);
-		return zombie ? 0 : -ENOMEM;
+		return -ENOMEM;
 	}
 	processes->items = larger;
 	processes->items[processes->n++] = process;
 	return 0;
 }
 
-/* The numbers of NSpid that are the session's own count for nothing. */
-static unsigned own_depth(void)
+/* The numbers of NSpid that are the session's own count for nothing. Return: 0 or a negative errno. */
+static int own_depth(unsigned *ret)
 {
 	ExpectedProcess process = { 0 };
-	bool zombie;
-	pid_t parent;
-	int r = process_read(getpid(), &process, &parent, &zombie);
+	bool ended;
+	int r = process_read(getpid(), &process, &ended);
 
 	free(process.name);
-	return r < 0 ? 1 : process.pid_depth;
+	*ret = process.pid_depth;
+	return r;
 }
 
 int jail_processes_read(pid_t leader, JailProcesses *ret)
@@ -265,12 +333,14 @@ int jail_processes_read(pid_t leader, JailProcesses *ret)
 	_cleanup_(jail_processes_done) JailProcesses processes = { 0 };
 	uint64_t namespaces[NAMESPACE_KIND_MAX];
 	_cleanup_free_ Seen *seen = NULL;
-	unsigned depth = own_depth();
+	unsigned depth = 0;
 	size_t n = 0;
 	int r;
 
 	namespaces_read(leader, namespaces);
-	r = machine_read(&seen, &n);
+	r = own_depth(&depth);
+	if (r == 0)
+		r = machine_read(&seen, &n);
 	if (r < 0)
 		return r;
 	if (n > 0)

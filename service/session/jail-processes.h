@@ -8,7 +8,7 @@
 #include "dbus/base.h"
 #include "service/plan/expectations.h"
 
-/* Of one jail. */
+/* Of one jail: as many as the expectations have room for. */
 #define JAIL_PROCESSES_MAX 4096u
 
 typedef struct JailProcesses {
@@ -18,8 +18,8 @@ typedef struct JailProcesses {
 
 void jail_processes_done(JailProcesses *processes);
 /*
- * Look at leader and at everything below it. One that ends meanwhile is left out, and so is a zombie. Return:
- * 0; -ESRCH when leader has ended; -E2BIG above JAIL_PROCESSES_MAX; another negative errno.
+ * Look at leader and at everything below it. One that ends meanwhile is left out. Return: 0; -ESRCH when
+ * leader has ended; -E2BIG above JAIL_PROCESSES_MAX; another negative errno when one cannot be looked at.
  */
 int jail_processes_read(pid_t leader, JailProcesses *ret);
 
@@ -27,7 +27,8 @@ int jail_processes_read(pid_t leader, JailProcesses *ret);
 void namespaces_read(pid_t pid, uint64_t ret[static NAMESPACE_KIND_MAX]);
 
 /*
- * What /proc/PID/status says, for whoever tests it: text is changed. *ret_parent is PPid, *ret_zombie whether
- * it has ended. The depth counts all numbers of NSpid. Return: 0 or -EBADMSG.
+ * What /proc/PID/status says, for whoever tests it: text is changed. *ret_ended is whether it has ended, or
+ * is about to and has no memory any more. The depth counts all numbers of NSpid. Return: 0, -EBADMSG,
+ * -ENOMEM.
  */
-int process_status_parse(char *text, ExpectedProcess *ret, pid_t *ret_parent, bool *ret_zombie);
+int process_status_parse(char *text, ExpectedProcess *ret, bool *ret_ended);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/mount-table.h"
 
+#include "dbus/octal.h"
 #include "service/plan/workspace-rules.h"
 
 #define MOUNTS_MAX 100000u /* as the kernel by itself: fs.mount-max, proc_sys_fs(5) */
@@ -18,23 +19,6 @@ struct MountTable {
 	MountRow rows[];
 };
 
-/* Blanks, newlines and backslashes stand as \ooo. Undone in place. */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	for (const char *p = text; *p; to++) {
-		if (p[0] == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' && p[3] >= '0' &&
-		    p[3] <= '7') {
-			*to = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
-			p += 4;
-		} else {
-			*to = *p++;
-		}
-	}
-	*to = '\0';
-}
-
 /* Take a line apart. Return: 0, or -EBADMSG. */
 static int row_parse(char *line, MountRow *ret)
 {
@@ -45,8 +29,8 @@ static int row_parse(char *line, MountRow *ret)
 		if (!line)
 			return -EBADMSG;
 	}
-	unescape(fields[3]);
-	unescape(fields[4]);
+	octal_unescape(fields[3]);
+	octal_unescape(fields[4]);
 	*ret = (MountRow){ .device = fields[2], .root = fields[3], .place = fields[4] };
 	return ret->place[0] == '/' ? 0 : -EBADMSG;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/socket-search.h"
 
+#include "dbus/octal.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -180,21 +181,6 @@ static int search_processes(const Search *search)
 	return r;
 }
 
-/* proc(5): blanks and backslashes stand as \ and three octal digits. In place. */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	for (const char *from = text; *from; to++) {
-		if (from[0] == '\\' && strspn(from + 1, "01234567") >= 3) {
-			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
-			from += 4;
-		} else
-			*to = *from++;
-	}
-	*to = 0;
-}
-
 /* A socket that is mounted: whoever mounted it wants it to be reached there, whatever its inode. */
 static int search_mounts(const Search *search)
 {
@@ -213,7 +199,7 @@ static int search_mounts(const Search *search)
 		if (end == 0 || starts_with(line + root, "/ "))
 			continue;
 		line[end] = 0;
-		unescape(line + start);
+		octal_unescape(line + start);
 		/* A server that is away is not waited for. */
 		if (sockets_path_is_seen(line + start, search->places) &&
 		    statx(AT_FDCWD, line + start, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,

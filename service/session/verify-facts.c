@@ -48,7 +48,7 @@ static ObjectIdentity identify_fd(int fd)
 	return fd < 0 || fstat(fd, &st) < 0 ? (ObjectIdentity){ 0 } : identity_of(&st);
 }
 
-/* pid 0: of this process. Return: to be freed, or NULL: it is not told, and verify looks for itself. */
+/* pid 0: of this process. Return: to be freed, or NULL: it is not told, and fails what is judged by it. */
 static char *read_mounts(pid_t pid)
 {
 	_cleanup_free_ char *text = malloc(MOUNTS_BYTES_MAX + 1);
@@ -64,6 +64,8 @@ static char *read_mounts(pid_t pid)
 	for (;;) {
 		ssize_t got = read(fd, text + n, MOUNTS_BYTES_MAX - n);
 
+		if (got < 0 && errno == EINTR)
+			continue;
 		if (got < 0)
 			return NULL;
 		if (got == 0)
@@ -89,7 +91,6 @@ int verify_facts_encode(const VerifySource *source, uint8_t **ret_data, size_t *
 		.joined = source->leader > 0,
 		.hostname = hostname,
 		.terminal = identify_fd(source->terminal_fd),
-		.root = identify_path("/"),
 		.routes = network->jailed ? &network->routes : NULL,
 		.host_mounts = mounts,
 		.jail_mounts = jail_mounts,
@@ -110,6 +111,12 @@ int verify_facts_encode(const VerifySource *source, uint8_t **ret_data, size_t *
 	if (source->leader > 0) {
 		namespaces_read(source->leader, facts.jail_namespaces);
 		r = jail_processes_read(source->leader, &processes);
+		if (r == -E2BIG)
+			return refuse(
+				ret_problem, r,
+				"the jail has more than %u processes, and each of them has to be looked "
+				"at; end some of them and check again",
+				JAIL_PROCESSES_MAX);
 		if (r < 0)
 			return refuse(ret_problem, r, "the processes of the jail cannot be looked at: %s",
 				      strerror(-r));

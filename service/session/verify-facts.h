@@ -11,9 +11,6 @@
 #include "service/session/network.h"
 #include "service/session/wire.h"
 
-/* Processes of one jail that are looked at; an agent that has more hides none of them: it fails for it. */
-#define VERIFY_PROCESSES_MAX 1024u
-
 typedef struct VerifySource {
 	const Plan *plan;
 	const SessionRequest *request;

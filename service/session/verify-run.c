@@ -21,6 +21,17 @@ struct VerifyRun {
 	sd_event_source *joiner, *word, *verify;
 };
 
+/* The first process may have made the second, and nobody have read so yet. */
+static void find_verify(VerifyRun *run)
+{
+	JoinWord word;
+
+	while (run->verify_fd < 0 && run->word_fd >= 0 &&
+	       read(run->word_fd, &word, sizeof(word)) == (ssize_t)sizeof(word))
+		if (word.stage == JOIN_STARTED && word.number > 1)
+			run->verify_fd = program_pidfd(word.number);
+}
+
 VerifyRun *verify_run_free(VerifyRun *run)
 {
 	if (!run)
@@ -29,6 +40,7 @@ VerifyRun *verify_run_free(VerifyRun *run)
 	(void)sd_event_source_disable_unref(run->word);
 	(void)sd_event_source_disable_unref(run->verify);
 	program_destroy(&run->joiner_fd, KILL_MSEC);
+	find_verify(run);
 	program_destroy(&run->verify_fd, KILL_MSEC);
 	(void)close_fd(run->word_fd);
 	(void)verify_rows_free(run->rows);

@@ -255,8 +255,10 @@ static int what_is_too_much_is_found(void)
 {
 	CHECK(findings(run_own) == 0);
 	CHECK(mkdir(BASE "/home/more", 0755) == 0 && findings(run_own) == 1);
-	/* An agent that runs may have made it. */
+	/* An agent that runs may have made it; its mounts are those that were seen from outside. */
 	e.joined = true;
+	CHECK(findings(run_own) > 0);
+	e.jail_mounts = measure_text("/proc/self/mountinfo", 1 << 22, NULL);
 	CHECK(findings(run_own) == 0);
 	e.joined = false;
 	/* On the way to something that is planned it is none. */
@@ -277,6 +279,25 @@ static int what_is_too_much_is_found(void)
 static void test_contents(void **state)
 {
 	assert_int_equal(in_namespace(what_is_too_much_is_found), 0);
+}
+
+/* Nothing is measured against an expectation that is empty. */
+static int what_was_not_told_fails(void)
+{
+	char *host = e.host_mounts;
+	size_t before = findings(run_others);
+
+	e.host_mounts = NULL;
+	CHECK(findings(run_others) == before + 1);
+	e.host_mounts = host;
+	e.n_entries = 0;
+	CHECK(findings(run_own) == 1);
+	return 0;
+}
+
+static void test_untold(void **state)
+{
+	assert_int_equal(in_namespace(what_was_not_told_fails), 0);
 }
 
 static int mounts_beside_the_plan_are_found(void)
@@ -315,6 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_differences),
 		cmocka_unit_test(test_contents),
+		cmocka_unit_test(test_untold),
 		cmocka_unit_test(test_others),
 	};
 	int r = cmocka_run_group_tests(tests, NULL, NULL);

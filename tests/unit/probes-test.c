@@ -22,6 +22,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "service/inside/measure.h"
 #include "tests/unit/probe-fixture.h"
 
 #define PORT 4711
@@ -29,8 +30,8 @@
 static void outside(Expectations *e)
 {
 	/* Ours are those of outside. */
-	e->namespaces[NAMESPACE_PID] = probe_namespace("self", NAMESPACE_PID);
-	e->namespaces[NAMESPACE_IPC] = probe_namespace("self", NAMESPACE_IPC);
+	e->namespaces[NAMESPACE_PID] = measure_namespace("self", NAMESPACE_PID);
+	e->namespaces[NAMESPACE_IPC] = measure_namespace("self", NAMESPACE_IPC);
 }
 
 /* The machine's first network has a number that every kernel gives it (proc_ns.h). */
