@@ -42,11 +42,12 @@ _table_fd = os.open(_wanted, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644) if _w
 class Scene:
     """One kind of session: who, which agent, and what it asks for."""
 
-    def __init__(self, user, agent, configuration=(), cwd=None, **environment):
+    def __init__(self, user, agent, configuration=(), cwd=None, joined=False, **environment):
         self.user = user
         self.agent = agent
-        self.name = f"{agent}, {user}"
-        self.command = [DRIVER, "-v", "-u", user.name, "-d", cwd or f"{user.home}/project"]
+        self.name = f"{agent}, {user}{', joined' if joined else ''}"
+        self.words = ["stubborn"] if joined else []
+        self.command = [DRIVER, "-j" if joined else "-v", "-u", user.name, "-d", cwd or f"{user.home}/project"]
         for line in configuration:
             self.command += ["-c", line]
         variables = {"HOME": user.home, "USER": user.name, "TERM": "xterm-256color", "LANG": "C.UTF-8",
@@ -56,11 +57,11 @@ class Scene:
 
     def run(self, mutation):
         """Start it. Return: Run."""
-        return Run([*self.command, "-E", f"LAB_MUTATION={mutation}", self.agent])
+        return Run([*self.command, "-E", f"LAB_MUTATION={mutation}", self.agent, *self.words])
 
 
 class Run:
-    """One session with Verify in the agent's place."""
+    """One session with Verify in the agent's place, or beside it."""
 
     def __init__(self, command):
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()     # pylint: disable=consider-using-with
@@ -165,7 +166,7 @@ def places(lab, user):
     return cwd
 
 
-def scenes(lab, stack, user):
+def scenes(lab, stack, user, joined=False):
     os.makedirs(SHARED, exist_ok=True)
     os.chmod(SHARED, 0o1777)
     machine.write("/srv/a-file", "x\n", 0o666)
@@ -174,7 +175,7 @@ def scenes(lab, stack, user):
         stack.enter_context(Listener(path, user))
     return [
         Scene(user, "claude", (f"allow-ip = {network.DEVICE}", f"allow-write = {SHARED}", "allow-write = /srv/a-file",
-                               "pass-env = SECRET_TOKEN", f"allow-device = {stand_in(lab, 1, 5)}"), cwd,
+                               "pass-env = SECRET_TOKEN", f"allow-device = {stand_in(lab, 1, 5)}"), cwd, joined,
               PATH=f"{cwd}/tools/bin:/usr/local/bin:/usr/bin:/bin", SECRET_TOKEN="x", EDITOR="vi", VIRTUAL_ENV="/opt/venv",
               TZ="UTC"),
         Scene(user, "codex", ("procfs = outer", "no-forge")),
@@ -216,14 +217,48 @@ def explore(lab, user, found, unnoticed):
                     unnoticed.append(f"{scene.name}: {' · '.join(key)}")
 
 
-@test(400, needs="bus")
-def every_change_is_noticed(lab):
+def is_seen_beside(group, what, how):
+    """By Verify beside an agent, which may have changed what is its own, and whose list of name servers follows the
+    machine's."""
+    kind, origin = what.split("\t")[1:3] if group == "entry" else ("", "")
+    own_by_now = kind.startswith(("link", "directory")) or (kind.startswith("tmpfs") and how == "looser mode")
+    return group in ("entry", "flag", "filter load") and not own_by_now and not (origin == "network" and how == "other bytes")
+
+
+def explore_joined(lab, user, unnoticed):
+    """The first scene, with Verify beside its agent: what is mounted and what bwrap is told, as far as an agent cannot
+    have done the same since. Return: how many."""
+    with contextlib.ExitStack() as stack:
+        scene = scenes(lab, stack, user, joined=True)[0]
+        jobs = [((group, plain(what, user), how), scene, f"{group}:{index}:{how}") for group, index, how, what in offers(scene, user)
+                if is_seen_beside(group, what, how) and mutation_table.reason((group, what, how), False) is None]
+
+        def take(key, run):
+            if run.outcome() == "":
+                again.append(key)
+
+        again = []
+        run_all(jobs, take, AT_ONCE)
+        for key, _, mutation in [job for job in jobs if job[0] in again]:
+            run = scene.run(mutation)
+            run.end()
+            if run.outcome() == "":
+                unnoticed.append(f"{scene.name}: {' · '.join(key)}")
+        return len(jobs)
+
+
+def install_mutants(lab):
     for path, name in ((SESSION, "session-mutant"), (INIT, "init-mutant")):
         with open(f"{TOOLS}/{name}", "rb") as f:
             lab.replace(path, f.read(), 0o755)
     own(ROOT, os.path.dirname(CONFIG), os.path.dirname(SESSIONS))
     mutation_table.read(f"{SOURCE}/docs/mutation.md")
     system_secrets(lab)
+
+
+@test(400, needs="bus")
+def every_change_is_noticed(lab):
+    install_mutants(lab)
     found, unnoticed = {}, []
     for user in (ALICE, ROOT):
         explore(lab, user, found, unnoticed)
@@ -239,3 +274,13 @@ def every_change_is_noticed(lab):
             difference = list(difflib.unified_diff(f.read().splitlines(), text.splitlines(), "docs/mutation.md", "found",
                                                    lineterm="", n=0))
         holds(not difference, "the table is another:\n" + "\n".join(difference[:60]))
+
+
+@test(200, needs="bus")
+def beside_an_agent_too(lab):
+    install_mutants(lab)
+    unnoticed = []
+    n = explore_joined(lab, ALICE, unnoticed)
+    print(f"     {n} changes", flush=True)
+    holds(n > 100, n)
+    holds(not unnoticed, "no row notices\n" + "\n".join(unnoticed))

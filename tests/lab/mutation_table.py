@@ -10,6 +10,9 @@ Written by `tests/lab/mutation_cases.py` (docs/hacking.md says how). Each line i
 while Verify expects what the session's plan says. The last two columns name the first row of Verify that fails, in a
 session of an ordinary user's and in one of root's. *refused*: such a session does not start. Empty: there is nothing
 to change there. A letter refers to the end of this document, where it says why nothing can notice.
+
+One session of a user's is changed once more with Verify beside its agent: each mount and flag of bwrap's has to be
+noticed there too, but for what the agent may have changed itself since, its private directories and links.
 """
 
 # group: (title, what the columns hold, the text before)

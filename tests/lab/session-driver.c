@@ -4,11 +4,12 @@
  * Runs one `session` without a bus or a service: does what the service and launch do, and prints what the
  * session says. Root starts it.
  *
- *     session-driver [-u USER] [-c CONFIGURATION-LINE]... [-E NAME=VALUE]... [-d DIRECTORY] [-t] [-v]
+ *     session-driver [-u USER] [-c CONFIGURATION-LINE]... [-E NAME=VALUE]... [-d DIRECTORY] [-t] [-v] [-j]
  *                    [-T TABLE]... [-k SECONDS] [-e] [-x SESSION] AGENT [ARGUMENT]...
  *
  * -E: the caller's environment, in the place of a small one. -v: Verify runs in the agent's place; each of
- * its rows is printed to standard output, with tabs between id, status, title and detail. -t: a PTY in place
+ * its rows is printed to standard output, with tabs between id, status, title and detail. -j: Verify joins
+ * the agent when it runs, its rows are printed likewise, and then the session is stopped. -t: a PTY in place
  * of 0, 1 and 2, what it shows goes to standard output; otherwise 0, 1 and 2 are passed. -T: a table by its
  * number, when the agent runs. -k: a stop with so much grace, when the agent runs. -e: the lifeline is closed
  * when the agent runs. Link and lifeline are printed to standard error, a line each. Exit: the agent's status
@@ -37,6 +38,8 @@
 
 #define DEADLINE_SECONDS 60
 #define TABLES_MAX 8
+#define SERIAL_JOIN 98
+#define SERIAL_STOP 99
 
 typedef struct Driver {
 	const char *session, *directory, *agent;
@@ -44,7 +47,7 @@ typedef struct Driver {
 	struct passwd *user;
 	char *configuration, *guard;
 	char **environment;
-	bool terminal, close_lifeline, verify;
+	bool terminal, close_lifeline, verify, join;
 	int stop_seconds;
 	unsigned tables[TABLES_MAX], n_tables;
 	int link_fd, lifeline_fd, master_fd;
@@ -207,9 +210,11 @@ static void on_started(Driver *driver)
 		ask(driver, &(LinkMessage){ .kind = LINK_TABLE_GET,
 					    .serial = i,
 					    .table = (LinkTable)driver->tables[i] });
+	if (driver->join)
+		ask(driver, &(LinkMessage){ .kind = LINK_VERIFY, .serial = SERIAL_JOIN });
 	if (driver->stop_seconds >= 0)
 		ask(driver, &(LinkMessage){ .kind = LINK_STOP,
-					    .serial = 99,
+					    .serial = SERIAL_STOP,
 					    .usec = (uint64_t)driver->stop_seconds * USEC_PER_SEC });
 	if (driver->close_lifeline)
 		driver->lifeline_fd = close_fd(driver->lifeline_fd);
@@ -265,6 +270,11 @@ static void on_link(Driver *driver)
 	case LINK_TABLE:
 		(void)fprintf(stderr, " %u rows\n", m.n_rows);
 		print_rows(&m);
+		break;
+	case LINK_DONE:
+		(void)fprintf(stderr, " %u: %d %s\n", m.serial, m.result, m.text ?: "");
+		if (driver->join && m.serial == SERIAL_JOIN)
+			ask(driver, &(LinkMessage){ .kind = LINK_STOP, .serial = SERIAL_STOP });
 		break;
 	case LINK_ROWS:
 		(void)fprintf(stderr, " %u\n", m.n_rows);
@@ -340,7 +350,7 @@ static void parse(Driver *driver, int argc, char **argv)
 	const char *user = "root";
 	int option;
 
-	while ((option = getopt(argc, argv, "+u:c:E:d:tvT:k:ex:")) >= 0) {
+	while ((option = getopt(argc, argv, "+u:c:E:d:tvjT:k:ex:")) >= 0) {
 		char *more = NULL;
 
 		switch (option) {
@@ -359,6 +369,9 @@ static void parse(Driver *driver, int argc, char **argv)
 			break;
 		case 'v':
 			driver->verify = true;
+			break;
+		case 'j':
+			driver->join = true;
 			break;
 		case 'd':
 			driver->directory = optarg;
