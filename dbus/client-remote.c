@@ -105,7 +105,6 @@ char *client_remote_address(const char *host)
 int client_open_remote(const char *host, sd_bus **ret, sd_bus_error *reterr)
 {
 	_cleanup_free_ char *address = client_remote_address(host);
-	sd_bus *bus = NULL;
 	int r;
 
 	if (!address || setenv("PATH", SYSTEM_PATH, 1) < 0 || unsetenv("SSH_ASKPASS") < 0 ||
@@ -115,20 +114,8 @@ int client_open_remote(const char *host, sd_bus **ret, sd_bus_error *reterr)
 		return sd_bus_error_setf(reterr, SD_BUS_ERROR_FILE_NOT_FOUND,
 					 SSH_PATH " cannot be started here (%s); install openssh-client",
 					 strerror(errno));
-	r = sd_bus_new(&bus);
-	if (r >= 0)
-		r = sd_bus_set_address(bus, address);
-	if (r >= 0)
-		r = sd_bus_set_bus_client(bus, true);
-	if (r >= 0)
-		r = sd_bus_start(bus);
-	if (r < 0) {
-		sd_bus_close_unref(bus);
-		return sd_bus_error_set_errno(reterr, r);
-	}
-
-	*ret = bus;
-	return 0;
+	r = client_open_address(address, ret);
+	return r < 0 ? sd_bus_error_set_errno(reterr, r) : 0;
 }
 
 static bool is_broken(int error, const sd_bus_error *e)

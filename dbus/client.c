@@ -18,31 +18,40 @@ static inline void message_unref(sd_bus_message **m)
 
 #define _cleanup_message_ _cleanup_(message_unref)
 
-int client_open(sd_bus **ret, sd_bus_error *reterr)
+int client_open_address(const char *address, sd_bus **ret)
 {
 	sd_bus *bus = NULL;
 	int r;
 
 	r = sd_bus_new(&bus);
 	if (r >= 0)
-		r = sd_bus_set_address(bus, "unix:path=" CLIENT_BUS_PATH);
+		r = sd_bus_set_address(bus, address);
 	if (r >= 0)
 		r = sd_bus_set_bus_client(bus, true);
 	if (r >= 0)
 		r = sd_bus_start(bus);
 	if (r < 0) {
 		sd_bus_close_unref(bus);
+		return r;
+	}
+
+	*ret = bus;
+	return 0;
+}
+
+int client_open(sd_bus **ret, sd_bus_error *reterr)
+{
+	int r = client_open_address("unix:path=" CLIENT_BUS_PATH, ret);
+
+	if (r < 0) {
 		if (r == -ENOENT || r == -ECONNREFUSED)
 			sd_bus_error_set(reterr, SD_BUS_ERROR_NO_SERVER, NULL);
 		else
 			sd_bus_error_setf(reterr, SD_BUS_ERROR_FAILED,
 					  "The system bus at " CLIENT_BUS_PATH " cannot be reached: %s",
 					  strerror(-r));
-		return r;
 	}
-
-	*ret = bus;
-	return 0;
+	return r;
 }
 
 static int call_manager(sd_bus *bus, const char *member, const char *id, bool interactive,

@@ -49,6 +49,12 @@ void client_table_done(ClientTable *table);
  */
 int client_open(sd_bus **ret, sd_bus_error *reterr);
 
+/*
+ * The same for the bus at address (sd_bus_set_address(3)), without words: whoever has chosen it has better
+ * ones.
+ */
+int client_open_address(const char *address, sd_bus **ret);
+
 /* Replies. Return: 0; -EBADMSG for a reply of other types or with a NUL in its bytes; -ENOMEM. */
 int client_read_sessions(sd_bus_message *reply, ClientSessions *ret);
 int client_read_table(sd_bus_message *reply, size_t n_columns, ClientTable *ret);

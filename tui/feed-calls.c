@@ -6,13 +6,12 @@
 #include <time.h>
 
 #include "dbus/client-doctor.h"
+#include "dbus/client-verify.h"
 #include "dbus/doctor-rows.h"
 #include "tui/feed-state.h"
 
 extern char **environ;
 
-#define OPTION_CALL "call"
-#define OPTION_PROBES "probes"
 #define OPTION_CHECK "check"
 
 static void answer(const Question *question, sd_bus_message *reply, char *const *unconfirmed)
@@ -263,61 +262,28 @@ static void take_run(Question *question, sd_bus_message *reply)
 	end_run(feed, question->part, passed && !has_failure(&rows), NULL);
 }
 
-static int append_here(sd_bus_message *m, bool as_options)
-{
-	_cleanup_free_ char *directory = getcwd(NULL, 0);
-	int r;
-
-	if (!as_options) {
-		r = wire_append_vector(m, environ);
-		return r < 0 ? r : wire_append_bytes(m, directory);
-	}
-	r = sd_bus_message_open_container(m, 'e', "sv");
-	if (r >= 0)
-		r = sd_bus_message_append(m, "s", "environment");
-	if (r >= 0)
-		r = sd_bus_message_open_container(m, 'v', "aay");
-	if (r >= 0)
-		r = wire_append_vector(m, environ);
-	if (r >= 0)
-		r = sd_bus_message_close_container(m);
-	if (r >= 0)
-		r = sd_bus_message_close_container(m);
-	if (r >= 0)
-		r = sd_bus_message_open_container(m, 'e', "sv");
-	if (r >= 0)
-		r = sd_bus_message_append(m, "s", "cwd");
-	if (r >= 0)
-		r = sd_bus_message_open_container(m, 'v', "ay");
-	if (r >= 0)
-		r = wire_append_bytes(m, directory);
-	if (r >= 0)
-		r = sd_bus_message_close_container(m);
-	return r < 0 ? r : sd_bus_message_close_container(m);
-}
-
 static int make_run(Feed *feed, const Effect *effect, const char *word, sd_bus_message **ret)
 {
-	bool doctor = effect->part == MODEL_DOCTOR;
-	int r;
+	_cleanup_free_ char *directory = getcwd(NULL, 0);
 
-	r = feed_message(feed, doctor ? NULL : effect->session, doctor ? CS_MEMBER_DOCTOR : CS_MEMBER_VERIFY,
-			 ret);
-	if (r >= 0 && !doctor && !effect->session) {
-		r = sd_bus_message_append(*ret, "s", effect->view);
-		if (r >= 0)
-			r = append_here(*ret, false);
-	}
-	if (r >= 0)
-		r = sd_bus_message_open_container(*ret, 'a', "{sv}");
-	if (r >= 0)
-		r = sd_bus_message_append(*ret, "{sv}", OPTION_CALL, "s", word);
-	if (r >= 0 && effect->probes)
-		r = sd_bus_message_append(*ret, "{sv}", OPTION_PROBES, "b", 1);
-	/* Of another machine, nothing is known of this one's directories. */
-	if (r >= 0 && doctor && !feed->model->host)
-		r = append_here(*ret, true);
-	return r < 0 ? r : sd_bus_message_close_container(*ret);
+	if (!feed->bus)
+		return -ENOTCONN;
+	/* To another machine this one's directories and variables say nothing. */
+	if (effect->part == MODEL_DOCTOR)
+		return client_doctor_message(
+			feed->bus,
+			&(ClientDoctor){ .call = word,
+					 .directory = feed->model->host ? NULL : directory,
+					 .environment = feed->model->host ? NULL : environ },
+			ret);
+	return client_verify_message(feed->bus,
+				     &(ClientVerify){ .agent = effect->view,
+						      .environment = environ,
+						      .directory = directory,
+						      .session = effect->session,
+						      .probes = effect->probes,
+						      .call = word },
+				     ret);
 }
 
 static uint64_t now_usec(void)

@@ -202,26 +202,12 @@ static void on_socket(void *userdata)
 static int open_at(const char *path, sd_bus **ret)
 {
 	_cleanup_free_ char *address = NULL;
-	sd_bus *bus = NULL;
-	int r;
 
 	if (asprintf(&address, "unix:path=%s", path) < 0) {
 		address = NULL;
 		return -ENOMEM;
 	}
-	r = sd_bus_new(&bus);
-	if (r >= 0)
-		r = sd_bus_set_address(bus, address);
-	if (r >= 0)
-		r = sd_bus_set_bus_client(bus, true);
-	if (r >= 0)
-		r = sd_bus_start(bus);
-	if (r < 0) {
-		sd_bus_close_unref(bus);
-		return r;
-	}
-	*ret = bus;
-	return 0;
+	return client_open_address(address, ret);
 }
 
 static int open_bus(Feed *feed, sd_bus **ret, sd_bus_error *reterr)

@@ -251,13 +251,8 @@ static int accept_added(const ViewContext *context, const char *typed, Effect *r
 
 static int add(const ViewContext *context, const char *key, Effect *ret)
 {
-	if (words_set(&ret->title, "Address or network, then a comment") < 0 ||
-	    words_set(&ret->text, "%s", "") < 0)
-		return -ENOMEM;
-	ret->kind = EFFECT_PROMPT;
 	ret->check = allowing_check;
-	ret->accept = accept_added;
-	return 0;
+	return words_prompt(ret, "Address or network, then a comment", "", accept_added);
 }
 
 static bool check_comment(const ViewContext *context, const char *typed, Effect *ret_call, char **ret_problem)

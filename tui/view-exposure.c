@@ -359,7 +359,7 @@ static int compare(const ViewContext *context, const char *key, Effect *ret)
 	size_t others = 0;
 
 	if (!model_open_session(context->model))
-		return words_tell(ret, "no session is open; choose one in the view Sessions, with Enter");
+		return words_tell(ret, WORDS_NO_SESSION);
 	if (context->model->compare) {
 		ret->kind = EFFECT_COMPARE;
 		return 0;
@@ -370,11 +370,7 @@ static int compare(const ViewContext *context, const char *key, Effect *ret)
 		return words_tell(ret, "there is no other session to compare this one with");
 	if (others <= OTHERS_MOST)
 		return offer(context, ret);
-	ret->kind = EFFECT_PROMPT;
-	ret->accept = accept_other;
-	if (words_set(&ret->title, "Compare with the session whose id begins with") < 0)
-		return -ENOMEM;
-	return words_set(&ret->text, "%s", "");
+	return words_prompt(ret, "Compare with the session whose id begins with", "", accept_other);
 }
 
 /* "PATH": which entry decides about it? Links are the agent's business: what is typed is taken as it is. */
@@ -414,12 +410,8 @@ static int explain(const ViewContext *context, const char *typed, Effect *ret)
 static int ask_why(const ViewContext *context, const char *key, Effect *ret)
 {
 	if (!model_open_session(context->model))
-		return words_tell(ret, "no session is open; choose one in the view Sessions, with Enter");
-	if (words_set(&ret->title, "Which path, from / on") < 0)
-		return -ENOMEM;
-	ret->kind = EFFECT_PROMPT;
-	ret->accept = explain;
-	return 0;
+		return words_tell(ret, WORDS_NO_SESSION);
+	return words_prompt(ret, "Which path, from / on", "", explain);
 }
 
 static const ViewAction actions[] = {

@@ -57,6 +57,16 @@ static int route_key(const ClientTable *routes, size_t row, char **ret)
 			 words_cell(routes, row, ROUTE_SAYS));
 }
 
+static int add_row(Rows *to, const char *key, Style style, const char *const cells[static COLUMNS])
+{
+	(void)rows_add(to, key);
+	(void)rows_cell(to, cells[DESTINATION], style);
+	(void)rows_cell(to, cells[VERDICT], style);
+	(void)rows_cell(to, cells[DEVICE], STYLE_PLAIN);
+	(void)rows_cell(to, cells[IS], state_style(cells[IS]));
+	return rows_cell(to, cells[REASON], STYLE_PLAIN);
+}
+
 static int rows(const ViewContext *context, Rows *to)
 {
 	const ModelSession *session = model_open_session(context->model);
@@ -67,32 +77,25 @@ static int rows(const ViewContext *context, Rows *to)
 	for (size_t i = 0; i < session->routes.table.n_rows; i++) {
 		const ClientTable *table = &session->routes.table;
 		const char *verdict = words_cell(table, i, ROUTE_SAYS);
-		const char *state = words_cell(table, i, ROUTE_IS);
 		_cleanup_free_ char *key = NULL;
 
 		if (route_key(table, i, &key) < 0)
 			return -ENOMEM;
-		(void)rows_add(to, key);
-		(void)rows_cell(to, words_cell(table, i, ROUTE_TO), verdict_style(verdict));
-		(void)rows_cell(to, verdict, verdict_style(verdict));
-		(void)rows_cell(to, words_cell(table, i, ROUTE_BY), STYLE_PLAIN);
-		(void)rows_cell(to, state, state_style(state));
-		r = rows_cell(to, words_cell(table, i, ROUTE_WHY), STYLE_PLAIN);
+		r = add_row(to, key, verdict_style(verdict),
+			    (const char *[]){ words_cell(table, i, ROUTE_TO), verdict,
+					      words_cell(table, i, ROUTE_BY), words_cell(table, i, ROUTE_IS),
+					      words_cell(table, i, ROUTE_WHY) });
 	}
 	for (size_t i = 0; i < session->ports.table.n_rows; i++) {
 		const ClientTable *table = &session->ports.table;
-		const char *direction = words_cell(table, i, PORT_DIRECTION);
-		const char *state = words_cell(table, i, PORT_IS);
 		_cleanup_free_ char *destination = NULL;
 
 		if (port_destination(table, i, &destination) < 0)
 			return -ENOMEM;
-		(void)rows_add(to, destination);
-		(void)rows_cell(to, destination, STYLE_CAUTION);
-		(void)rows_cell(to, direction, STYLE_CAUTION);
-		(void)rows_cell(to, "lo", STYLE_PLAIN);
-		(void)rows_cell(to, state, state_style(state));
-		r = rows_cell(to, words_cell(table, i, PORT_ORIGIN), STYLE_PLAIN);
+		r = add_row(to, destination, STYLE_CAUTION,
+			    (const char *[]){ destination, words_cell(table, i, PORT_DIRECTION), "lo",
+					      words_cell(table, i, PORT_IS),
+					      words_cell(table, i, PORT_ORIGIN) });
 	}
 	return r;
 }
@@ -242,12 +245,8 @@ static int explain(const ViewContext *context, const char *typed, Effect *ret)
 static int ask_why(const ViewContext *context, const char *key, Effect *ret)
 {
 	if (!model_open_session(context->model))
-		return words_tell(ret, "no session is open; choose one in the view Sessions, with Enter");
-	if (words_set(&ret->title, "Which address") < 0 || words_set(&ret->text, "%s", "") < 0)
-		return -ENOMEM;
-	ret->kind = EFFECT_PROMPT;
-	ret->accept = explain;
-	return 0;
+		return words_tell(ret, WORDS_NO_SESSION);
+	return words_prompt(ret, "Which address", "", explain);
 }
 
 static int allow_typed(const ViewContext *context, const char *typed, Effect *ret)

@@ -42,6 +42,16 @@ int words_tell(Effect *ret, const char *format, ...)
 	return r;
 }
 
+int words_prompt(Effect *ret, const char *title, const char *text,
+		 int (*accept)(const ViewContext *context, const char *typed, Effect *ret))
+{
+	if (words_set(&ret->title, "%s", title) < 0 || words_set(&ret->text, "%s", text) < 0)
+		return -ENOMEM;
+	ret->kind = EFFECT_PROMPT;
+	ret->accept = accept;
+	return 0;
+}
+
 static FormatFlags encoding(const ViewContext *context)
 {
 	return context->utf8 ? FORMAT_UTF8 : 0;

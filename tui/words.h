@@ -10,6 +10,12 @@ _printf_(2, 3) int words_set(char **ret, const char *format, ...);
 /* One line of the message area. Return: 0 or -ENOMEM. */
 _printf_(2, 3) int words_tell(Effect *ret, const char *format, ...);
 
+/* A line is typed: below title, beginning with text, taken by accept. Return likewise. */
+int words_prompt(Effect *ret, const char *title, const char *text,
+		 int (*accept)(const ViewContext *context, const char *typed, Effect *ret));
+/* Said where a session is needed. */
+#define WORDS_NO_SESSION "no session is open; choose one in the view Sessions, with Enter"
+
 /* Bytes for a sentence: escaped, cut after a line. Return: to be freed; NULL without memory. */
 char *words_bytes(const ViewContext *context, const char *bytes);
 /* "the claude session IDENTITY of alice in /home/alice/project". Return: 0 or -ENOMEM. */
