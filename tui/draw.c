@@ -261,7 +261,7 @@ static size_t draw_details(Draw *draw, size_t bottom)
 	for (size_t x = 0; x < width; x++)
 		canvas_put(draw->canvas, y - 1, x, screen->utf8 ? "\u2500" : "-", STYLE_FAINT);
 	if (n > height)
-		draw_bytes(draw, y - 1, width > 12 ? width - 11 : 0, MIN_OF(width, (size_t)11), " c: whole ",
+		draw_bytes(draw, y - 1, width > 11 ? width - 10 : 0, MIN_OF(width, (size_t)10), " c: more ",
 			   0, STYLE_FAINT);
 	draw_paragraphs(draw, y, 0, width, height, 0, screen->details, STYLE_PLAIN, true);
 	return height + 1;

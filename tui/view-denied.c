@@ -89,9 +89,9 @@ static int headline(const ViewContext *context, char **ret)
 	if (shows_all(context))
 		return words_set(ret,
 				 "What the agents of all sessions tried to reach and may not. a: allow.");
-	if (words_session(context, model_open_session(context->model), &who) < 0)
+	if (words_session_brief(context, model_open_session(context->model), &who) < 0)
 		return -ENOMEM;
-	return words_set(ret, "What %s tried to reach and may not.", who);
+	return words_set(ret, "What %s tried to reach and may not. a: allow; A: all sessions.", who);
 }
 
 static const char *empty(const ViewContext *context)

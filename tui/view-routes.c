@@ -126,9 +126,9 @@ static int headline(const ViewContext *context, char **ret)
 				 "every service on its 127.0.0.1 too.",
 				 who);
 	return words_set(
-		ret, "%s: %zu destinations are refused; %s; %zu ports cross.%s", who, count(session, "deny"),
-		count(session, "internet") > 0 ? "the internet and 'allow' are reached"
-					       : "only 'allow' is reached",
+		ret, "%s: %zu networks are refused; %s; %zu ports cross.%s", who, count(session, "deny"),
+		count(session, "internet") > 0 ? "the internet and what says 'allow' are reached"
+					       : "only what says 'allow' is reached",
 		session->ports.table.n_rows,
 		streq(session->session.state, "offline") ? " This machine has no uplink now." : " w: why?");
 }

@@ -35,6 +35,16 @@ def doctor_says_what_it_found(lab):
 
 
 @test(deadline=90, needs="bus")
+def the_jail_of_an_agent_to_come(lab):
+    """Without a session an agent is chosen; the checks are of this directory and environment."""
+    with Window(lab, columns=120, rows=40) as window:
+        window.shows("No agent runs")
+        window.keys("7", "r").shows("Check the jail of which agent", "s  shell")
+        window.keys("s").shows("a jail as shell would get it here")
+        window.wait(lambda seen: "None of 22 checks failed" in seen, "it has ended", 30)
+
+
+@test(deadline=90, needs="bus")
 def both_without_a_screen(lab):
     lab.install_agent(ALICE)
     lab.undo.append(lambda: lab.remove_agent(ALICE))

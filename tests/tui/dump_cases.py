@@ -6,7 +6,7 @@ import os
 
 from case import SANDBOX, equal, holds, test
 from machine import ALICE, BOB
-from window import TUI, Session
+from window import TUI, Session, StandIn
 
 PROBE = "{ : 3<>/dev/tcp/10.1.0.5/80; } 2>/dev/null"
 VIEWS = ["sessions", "exposure", "routes", "denied", "allow-ip", "policy", "help"]
@@ -112,11 +112,19 @@ def letters_of_other_languages(lab):
     """As they are where the reader takes UTF-8, escaped where not; in the sentence above the table too."""
     place = lab.workspace(ALICE, "\u00fcbung-\u65e5\u672c")
     lab.undo.append(lambda: os.rmdir(place))
-    with Session(lab, PROBE, workspace=place) as session:
-        for view in ("sessions", "denied"):
+    with Session(lab, workspace=place) as session:
+        for view in ("sessions", "verify"):
             for locale, wanted in (("C.UTF-8", place.encode()), ("C", b"/home/alice/\\xc3\\xbcbung-\\xe6\\x97\\xa5")):
                 result = lab.run([TUI, "--dump", view, session.id], env=lab.environment(ALICE, LC_ALL=locale)).ok()
                 holds(wanted in result.out, f"{view}, {locale}: {result.out!r}")
+
+
+@test(needs="bus")
+def programs_get_whole_numbers(lab):
+    """Where people get what a column has room for."""
+    StandIn(lab, 4, 50)
+    holds(b" 39k " in dump(lab, "denied").ok().out, "for people")
+    equal(max(row["count"] for row in objects(lab, "denied")), 199 * 199 + 1)
 
 
 @test(needs="bus")

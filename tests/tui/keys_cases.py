@@ -123,6 +123,8 @@ def bytes_that_are_no_keys(lab):
             for data in (b"\x1b[", b"\x1b[999~", b"\x1b[1;999Z", b"\xff\xfe", b"\xe2\x82", b"\x00", b"\x1bOx", b"\x1b[<1;1;1M",
                          b"\x1b[<999999999;1;1M", b"\x1b[200~paste\x1b[201~", b"\x1b]0;x\x07", b"\x1b\x1b\x1b"):
                 terminal.type(data)
+            # a paste is no keys: none of these stops a session, or quits
+            terminal.type(b"\x1b[200~xyqqq\r\x1b[201~")
             terminal.type(b"\x1b")
             terminal.type(b"2")
             terminal.expect("workspace", DEADLINE)

@@ -161,9 +161,9 @@ static void routes_and_ports_are_explained(void **state)
 			"10.0.0.7/32|allow|jail0|missing|allow-ip, x:1|\n"
 			"default|internet|jail0|in force|the internet|\n"
 			"127.0.0.1:8080|local|lo|listening|/etc/c.conf:3|\n");
-	headline_expect(&f,
-			"claude aaaaaa: 1 destinations are refused; the internet and 'allow' are reached; "
-			"1 ports cross. w: why?");
+	headline_expect(
+		&f, "claude aaaaaa: 1 networks are refused; the internet and what says 'allow' are reached; "
+		    "1 ports cross. w: why?");
 	details_of_every_row(&f);
 	details_expect(&f, 0,
 		       "Destination: 10.0.0.0/8\nVerdict: deny (refused, whatever way is tried)\n"
@@ -287,7 +287,7 @@ static void a_view_is_printed(void **state)
 	assert_int_equal(dump_print(stream, f.view, &f.context, false, &style), 0);
 	fclose(stream);
 	assert_string_equal(
-		text, "What the claude session " A " of ann in /src/\\x1b[31m tried to reach and may not."
+		text, "What claude aaaaaa tried to reach and may not. a: allow; A: all sessions."
 		      "\n\n"
 		      "LAST                  SESSION           PROTO  ADDRESS   PORT  PROGRAM       COUNT  "
 		      "REASON\n"
