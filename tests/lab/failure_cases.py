@@ -317,32 +317,6 @@ for each, (number, levels) in LIMITS.items():
     limit_case(each, number, levels)
 
 
-@test(60, needs="bus")
-def limits_are_named(lab):
-    """A limit of the caller's below what a jail needs: which, what it is, what is needed, and ulimit's option for it; Doctor too."""
-    for which, value, words in ((resource.RLIMIT_FSIZE, 0, ("File too large", "ulimit -f")),
-                                (resource.RLIMIT_FSIZE, 1 << 20, ("file sizes is 1024 KiB, and a jail needs 4096 KiB", "ulimit -f")),
-                                (resource.RLIMIT_STACK, 64 << 10, ("the stack is 64 KiB, and a jail needs 4096 KiB", "ulimit -Hs")),
-                                (resource.RLIMIT_NOFILE, 10, ("open files", "(ulimit -")),
-                                (resource.RLIMIT_NOFILE, 100, ("open files is 100, and a jail needs 512", "ulimit -Hn")),
-                                (resource.RLIMIT_DATA, 1 << 20, ("data is 1024 KiB, and a jail needs", "ulimit -Hd")),
-                                (resource.RLIMIT_AS, 64 << 20, ("memory is 65536 KiB, and a jail needs", "ulimit -Hv"))):
-        said = lab.run([SANDBOX, "shell", "-c", "true"], before=limited(which, value)).refused(125, *words).err.decode()
-        if value > 10:
-            result = lab.run([SANDBOX, "doctor", "--json"], before=limited(which, value))
-            row = next(row for row in json.loads(result.out)["rows"] if row["id"] == "chain.session")
-            equal((result.status, row["status"], f"claude-sandbox: {row['detail']}; {row['fix']}\n"), (1, "fail", said))
-        # what may be raised again is: the agent has it as it was
-        if which in (resource.RLIMIT_STACK, resource.RLIMIT_DATA, resource.RLIMIT_AS, resource.RLIMIT_NOFILE):
-            hard = 1 << 30 if which != resource.RLIMIT_NOFILE else 1024
-            soft = {resource.RLIMIT_AS: 72 << 20, resource.RLIMIT_DATA: 4 << 20, resource.RLIMIT_NOFILE: 20}.get(which, 256 << 10)
-            option = {resource.RLIMIT_STACK: "s", resource.RLIMIT_DATA: "d", resource.RLIMIT_AS: "v", resource.RLIMIT_NOFILE: "n"}[which]
-            said = lab.run([SANDBOX, "shell", "-c", f"ulimit -S{option}"],
-                           before=lambda: resource.setrlimit(which, (soft, hard))).ok().out.decode().strip()
-            equal(int(said) * (1 if option == "n" else 1024), soft, option)
-    works_again(lab, "limits")
-
-
 def nobody_elses():
     """A user with a number of its own: what it may have is counted over all of the machine, in other labs too."""
     uid = random.SystemRandom().randrange(20000, 60000)
@@ -351,6 +325,33 @@ def nobody_elses():
     os.mkdir(user.home, 0o700)
     os.chown(user.home, user.uid, user.gid)
     return user
+
+
+@test(60, needs="bus")
+def limits_are_named(lab):
+    """A limit of the caller's below what a jail needs: which, what it is, what is needed, and ulimit's option for it; Doctor too."""
+    user = nobody_elses()
+    for which, value, words in ((resource.RLIMIT_FSIZE, 0, ("File too large", "ulimit -f")),
+                                (resource.RLIMIT_FSIZE, 1 << 20, ("file sizes is 1024 KiB, and a jail needs 4096 KiB", "ulimit -f")),
+                                (resource.RLIMIT_STACK, 64 << 10, ("the stack is 64 KiB, and a jail needs 4096 KiB", "ulimit -Hs")),
+                                (resource.RLIMIT_NOFILE, 10, ("open files", "(ulimit -")),
+                                (resource.RLIMIT_NOFILE, 100, ("open files is 100, and a jail needs 512", "ulimit -Hn")),
+                                (resource.RLIMIT_DATA, 1 << 20, ("data is 1024 KiB, and a jail needs", "ulimit -Hd")),
+                                (resource.RLIMIT_AS, 64 << 20, ("memory is 65536 KiB, and a jail needs", "ulimit -Hv"))):
+        said = lab.shell("true", user, before=limited(which, value)).refused(125, *words).err.decode()
+        if value > 10:
+            result = lab.run([SANDBOX, "doctor", "--json"], user, before=limited(which, value))
+            row = next(row for row in json.loads(result.out)["rows"] if row["id"] == "chain.session")
+            equal((result.status, row["status"], f"claude-sandbox: {row['detail']}; {row['fix']}\n"), (1, "fail", said))
+        # what may be raised again is: the agent has it as it was
+        if which in (resource.RLIMIT_STACK, resource.RLIMIT_DATA, resource.RLIMIT_AS, resource.RLIMIT_NOFILE):
+            hard = 1 << 30 if which != resource.RLIMIT_NOFILE else 1024
+            soft = {resource.RLIMIT_AS: 72 << 20, resource.RLIMIT_DATA: 4 << 20, resource.RLIMIT_NOFILE: 20}.get(which, 256 << 10)
+            option = {resource.RLIMIT_STACK: "s", resource.RLIMIT_DATA: "d", resource.RLIMIT_AS: "v", resource.RLIMIT_NOFILE: "n"}[which]
+            said = lab.shell(f"ulimit -S{option}", user,
+                             before=lambda: resource.setrlimit(which, (soft, hard))).ok().out.decode().strip()
+            equal(int(said) * (1 if option == "n" else 1024), soft, option)
+    works_again(lab, "limits", (user,))
 
 
 @test(90, needs="bus")

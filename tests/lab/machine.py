@@ -283,7 +283,10 @@ def _install(directory):
     for path in ("/etc/claude-sandbox.conf", "/etc/claude-gitconfig"):
         if os.path.lexists(path):
             os.unlink(path)
-    shutil.rmtree("/usr/libexec/claude-sandbox", ignore_errors=True)
+    # nor anything else that a service of the outer machine has made
+    for path in ("/usr/libexec/claude-sandbox", "/var/tmp/claude-agent", "/var/log/claude-sandbox", "/var/lib/claude-sandbox",
+                 "/var/cache/claude-sandbox"):
+        shutil.rmtree(path, ignore_errors=True)
     system.must("/usr/bin/meson", "install", "-C", directory, "--no-rebuild", "--quiet", timeout=120,
                 env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8"})
     with open(os.path.join(directory, "meson-logs", "install-log.txt"), encoding="utf-8") as f:

@@ -101,10 +101,10 @@ def rows_of_others(lab):
     lab.undo.append(lambda: lab.remove_agent(ALICE))
     with Held(lab) as held:
         for words, last in ((["verify", "--probes", held.id], b"\n22 "), (["doctor"], b"\nchain.end ")):
+            service = lab.service_pid()
             run = lab.start([SANDBOX, *words], ALICE, cwd=lab.workspace(ALICE), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             seen = run.stdout.readline()
             # it waits for more rows, in the middle of its run
-            service = lab.service_pid()
             os.kill(service, signal.SIGSTOP)
             try:
                 bus.send_rows(words[0], MALLORY)
