@@ -60,7 +60,8 @@ def install(lab, registry, *words, user=ROOT, **more):
 def clear(lab):
     """As if nothing had been installed; said again at the end of the test."""
     machine.shutil.rmtree(AGENTS, ignore_errors=True)
-    lab.remove_agent(ALICE)
+    for name in ("claude", "codex", "pi"):             # of whoever was here before
+        lab.remove_agent(ALICE, name)
     lab.undo.append(lambda: machine.shutil.rmtree(AGENTS, ignore_errors=True))
 
 
