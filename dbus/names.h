@@ -151,3 +151,9 @@
 #define CS_EXIT_USAGE 2
 #define CS_EXIT_REFUSED 125
 #define CS_EXIT_MISSING 127
+
+/*
+ * The program of ListDenied's rows that came while the session was checked, from nobody who was found among
+ * the agent's processes: longer than the name of any process (proc(5), comm).
+ */
+#define CS_DENIED_CHECKED "? while verify ran"

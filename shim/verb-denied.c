@@ -2,6 +2,8 @@
 
 /* denied: what a session's agent tried to reach and may not, once or as it comes. */
 
+#include <inttypes.h>
+
 #include "dbus/client-events.h"
 #include "dbus/client-peer.h"
 #include "dbus/wire.h"
@@ -58,6 +60,22 @@ static int arrange(const ClientTable *table, Shown *shown)
 	return 0;
 }
 
+/* The agent's they may be, but most are the checks' own. */
+static void say_checked(const SandboxContext *context, const ClientTable *table)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < table->n_rows; i++)
+		if (streq(table->cells[i * CELLS + PROGRAM], CS_DENIED_CHECKED))
+			n += strtoull(table->cells[i * CELLS + COUNT], NULL, 10);
+	if (n > 0)
+		fprintf(context->out,
+			"\n%" PRIu64
+			" of these came while 'claude-sandbox verify' checked this session: what the "
+			"checks try is refused, too\n",
+			n);
+}
+
 static int show(const SandboxCall *call, const SandboxContext *context, const ClientTable *table)
 {
 	_cleanup_(shown_done) Shown shown = { 0 };
@@ -68,6 +86,8 @@ static int show(const SandboxCall *call, const SandboxContext *context, const Cl
 	status = verb_show_table(call, context,
 				 &(PrintTable){ columns, ELEMENTSOF(columns), table->n_rows, shown.cells },
 				 "nothing was denied");
+	if (status == 0 && !call->json && !call->option)
+		say_checked(context, table);
 	if (status == 0 && !call->json && !call->option && table->n_rows > 0)
 		fprintf(context->out, "\nTo allow an internal address: claude-sandbox allow-ip add ADDRESS\n"
 				      "In this session alone: claude-sandbox allow-ip add --session ID "

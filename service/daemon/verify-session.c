@@ -78,11 +78,16 @@ static bool never_began(int result)
 /* Takes the run. */
 static void run_answer(VerifyRun *run, int result, const char *problem)
 {
+	_cleanup_free_ char *silent = NULL;
+
+	if (result == -ETIMEDOUT && !problem)
+		(void)refuse(&silent, result, "the session %s fell silent ('claude-sandbox stop %s' ends it)",
+			     run->session->id, run->session->id);
 	const VerifyEnd end = {
 		.failed = result == LINK_CHECK_FAILED,
 		.why = result == 0 || result == LINK_CHECK_FAILED ? NULL
 		       : problem                                  ? problem
-		       : result == -ETIMEDOUT                     ? "the session fell silent"
+		       : result == -ETIMEDOUT                     ? silent ?: "the session fell silent"
 								  : strerror(-result),
 	};
 

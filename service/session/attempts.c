@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "dbus/names.h"
 #include "service/plan/packet.h"
 
 #define BUCKETS 1024u
@@ -64,7 +65,7 @@ static uint16_t bucket_of(const Attempt *attempt)
 static bool same(const Attempt *a, const Attempt *b)
 {
 	return a->protocol == b->protocol && a->address == b->address && a->port == b->port &&
-	       streq(a->program, b->program);
+	       a->checked == b->checked && streq(a->program, b->program);
 }
 
 static void order_remove(Attempts *attempts, uint16_t i)
@@ -173,7 +174,7 @@ static char *program_text(const Attempt *attempt)
 	char *text;
 
 	if (!attempt->program[0])
-		return strdup("?");
+		return strdup(attempt->checked ? CS_DENIED_CHECKED : "?");
 	if (attempt->pid <= 0)
 		return strdup(attempt->program);
 	return asprintf(&text, "%s (%d)", attempt->program, attempt->pid) < 0 ? NULL : text;

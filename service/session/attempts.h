@@ -18,6 +18,7 @@ typedef struct Attempt {
 	uint32_t address; /* host byte order */
 	uint16_t port;
 	char program[ATTEMPTS_PROGRAM_MAX]; /* any bytes; "" for nobody knows */
+	bool checked;                       /* nobody was found, and the jail was being checked */
 	int pid;                            /* of the last attempt, as seen inside; 0: not known. No key */
 } Attempt;
 

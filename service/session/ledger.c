@@ -44,9 +44,7 @@ typedef struct Answer {
 	size_t size;
 } Answer;
 
-/* As its program is called; agents' have a pid behind the name. */
-#define CHECK_NAME "verify"
-/* Its packets are read when nothing else is to do. */
+/* A check's packets are read when nothing else is to do. */
 #define CHECK_LATE_USEC (500 * USEC_PER_MSEC)
 
 struct Ledger {
@@ -133,8 +131,7 @@ static void note(Ledger *ledger, const uint8_t *bytes, size_t size, uint64_t now
 			     .pid = owner.pid };
 	STATIC_ASSERT(sizeof(attempt.program) == sizeof(owner.name));
 	memcpy(attempt.program, owner.name, sizeof(attempt.program));
-	if (!owner.name[0] && now_usec < ledger->checked_until_usec)
-		(void)snprintf(attempt.program, sizeof(attempt.program), "%s", CHECK_NAME);
+	attempt.checked = !owner.name[0] && now_usec < ledger->checked_until_usec;
 	attempts_add(ledger->attempts, &attempt, clock_usec(CLOCK_REALTIME));
 	answer(ledger, &packet, bytes, size);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What others do to the checks of a jail: an agent beside them that starves them, a user who floods what they aim at."""
 
+import json
 import os
 import re
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import bus
 import machine
 from bus_cases import Held
-from case import SANDBOX, equal, holds, test, wait_for
+from case import SANDBOX, equal, holds, processes, test, wait_for
 from machine import ALICE, BOB, MALLORY
 from verify_cases import verify
 
@@ -114,3 +115,19 @@ def rows_of_others(lab):
             seen += run.stdout.read()
             equal(run.wait(30), 0, f"{words}: {seen!r}")
             holds(b"forged" not in seen and last in seen, f"{words}: {seen!r}")
+
+
+@test(60, needs="bus")
+def a_silent_session_is_named(lab):
+    """Whoever asks for the check is told which session says nothing, and what ends it."""
+    with Held(lab) as held:
+        [silent] = [pid for pid, text in processes().items() if text.split(" ")[0] == "/usr/libexec/claude-sandbox/session"]
+        os.kill(silent, signal.SIGSTOP)
+        try:
+            verdict = json.loads(lab.run([SANDBOX, "verify", "--json", held.id[:7]], ALICE).out)
+        finally:
+            os.kill(silent, signal.SIGCONT)
+        end = verdict["rows"][-1]
+        equal((verdict["passed"], end["number"], end["status"]), (False, "end", "fail"))
+        holds(f"the session {held.id} fell silent ('claude-sandbox stop {held.id}' ends it)" in end["detail"], str(end))
+        lab.run([SANDBOX, "stop", held.id], ALICE).ok()

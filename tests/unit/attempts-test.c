@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "dbus/names.h"
+
 enum { TIME, PROTOCOL, ADDRESS, PORT, PROGRAM, REASON, COUNT, COLUMNS };
 
 typedef struct Table {
@@ -62,6 +64,27 @@ static uint64_t sum(const Table *table)
 	for (uint32_t i = 0; i < table->n; i++)
 		count += strtoull(table->rows[i].columns[COUNT], NULL, 10);
 	return count;
+}
+
+/* While a check ran: a row of its own, with a name that no program has, whatever an agent calls itself. */
+static void checked_ones_are_marked(void **state)
+{
+	_cleanup_(attempts_freep) Attempts *attempts = attempts_new();
+	Attempt attempt = { .protocol = 17, .address = 0x0a000001, .port = 1, .checked = true };
+	_cleanup_table_ Table table = { 0 };
+
+	STATIC_ASSERT(sizeof(CS_DENIED_CHECKED) > ATTEMPTS_PROGRAM_MAX);
+	attempts_add(attempts, &attempt, 100);
+	attempts_add(attempts, &attempt, 101);
+	add(attempts, 0x0a000001, 1, "", 0, 102);
+	add(attempts, 0x0a000001, 1, "? while verify ", 0, 103);
+	table = news(attempts, 10);
+	assert_int_equal(table.n, 3);
+	assert_string_equal(table.rows[0].columns[PROGRAM], CS_DENIED_CHECKED);
+	assert_string_equal(table.rows[0].columns[COUNT], "2");
+	assert_string_equal(table.rows[1].columns[PROGRAM], "?");
+	assert_string_equal(table.rows[2].columns[PROGRAM], "? while verify ");
+	assert_int_equal(attempts_total(attempts), 4);
 }
 
 static void rows_are_told_apart(void **state)
@@ -169,9 +192,8 @@ static void order_holds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_told_apart),
-		cmocka_unit_test(no_count_is_lost),
-		cmocka_unit_test(news_come_in_parts),
+		cmocka_unit_test(rows_are_told_apart), cmocka_unit_test(checked_ones_are_marked),
+		cmocka_unit_test(no_count_is_lost),    cmocka_unit_test(news_come_in_parts),
 		cmocka_unit_test(order_holds),
 	};
 
