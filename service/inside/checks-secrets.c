@@ -17,6 +17,8 @@ static const char *const secrets[] = {
 	"/etc/ssl/private", "/etc/wireguard",
 	"/etc/krb5.keytab", "/etc/NetworkManager/system-connections",
 	"/etc/letsencrypt", "/etc/ppp/pap-secrets",
+	"/var/mail",        "/var/spool/mail",
+	"/var/crash",       "/var/lib/systemd/coredump",
 };
 
 static int is_anything(void *userdata, const char *name)

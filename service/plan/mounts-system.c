@@ -151,7 +151,7 @@ static int cover_secret(PlanBuild *build, const PlanNode *node)
 	if (plan_hides(build->plan, node->path))
 		return 0;
 	return build_mask(build, node->path, node->mode, "system",
-			  "a secret of the system that the person could read");
+			  "a secret that the person could read");
 }
 
 /* A second mount shows it as well. */
@@ -204,13 +204,16 @@ static int cover_host_key(void *userdata, const char *name)
 	return cover_if_readable(userdata, path);
 }
 
+/* Keys and passwords; mail; and what crashed programs of the person's had in memory, keys too (core(5),
+ * systemd-coredump(8)). */
 int build_secrets(PlanBuild *build)
 {
 	static const char *const secrets[] = {
 		"/etc/shadow",      "/etc/shadow-",     "/etc/gshadow",
 		"/etc/gshadow-",    "/etc/sudoers",     "/etc/sudoers.d",
 		"/etc/ssl/private", "/etc/wireguard",   "/etc/NetworkManager/system-connections",
-		"/etc/krb5.keytab", "/etc/letsencrypt",
+		"/etc/krb5.keytab", "/etc/letsencrypt", "/var/mail",
+		"/var/spool/mail",  "/var/crash",       "/var/lib/systemd/coredump",
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(secrets); i++) {

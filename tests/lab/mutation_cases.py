@@ -145,7 +145,8 @@ def system_secrets(lab):
     """Every secret of the system that the plan knows, whoever may read it."""
     for path in ("/etc/wireguard/wg0.conf", "/etc/NetworkManager/system-connections/home", "/etc/letsencrypt/key",
                  "/etc/ssl/private/key", "/etc/sudoers", "/etc/sudoers.d/one", "/etc/krb5.keytab", "/etc/ssh/ssh_host_rsa_key",
-                 "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-"):
+                 "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/var/mail/someone", "/var/crash/report",
+                 "/var/lib/systemd/coredump/core.program"):
         if not os.path.exists(path):
             lab.undo.append(lambda path=path: os.unlink(path))
             machine.write(path, "secret\n", 0o644)

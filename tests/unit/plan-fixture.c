@@ -47,6 +47,10 @@ static const FakeNode machine[] = {
 	{ "/etc/ssh/ssh_host_ed25519_key", S_IFREG | 0600 },
 	{ "/etc/ssh/ssh_host_rsa_key", S_IFREG | 0644 }, /* a mistake that happens */
 	{ "/etc/ssh/ssh_host_rsa_key.pub", S_IFREG | 0644 },
+	{ "/var/mail", S_IFDIR | 02775 },
+	{ "/var/spool/mail", S_IFLNK | 0777, 0, "../mail" },
+	{ "/var/crash", S_IFDIR | 03777 },
+	{ "/var/lib/systemd/coredump", S_IFDIR | 0755 },
 	DIR_("/home"),
 	DIR_("/root"),
 	{ "/var/tmp/claude-agent", S_IFDIR | 0711 },
