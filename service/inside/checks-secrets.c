@@ -82,7 +82,7 @@ void check_system_secrets(Battery *b)
 		judge_secret(b, secrets[i]);
 	keys = measure_list("/etc/ssh", judge_key, b);
 	battery_starved(b, keys, "whether keys of /etc/ssh can be read");
-	battery_pass(b, "/run/secrets is %s, password and key files cannot be read",
+	battery_pass(b, "/run/secrets is %s, password and key files, mail and memory dumps cannot be read",
 		     r == -ENOENT ? "absent" : "empty");
 	mounts_judge(b, "13");
 	check_contents(b, "13");
