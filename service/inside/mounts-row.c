@@ -58,7 +58,8 @@ const char *mounts_row(const Expectations *e, const ExpectedEntry *entry)
 		return "14";
 	if (is_authority(base_name(path)))
 		return "15";
-	if (measure_is_within(path, "/etc") && entry->mode == ENTRY_MASKED)
+	if (entry->mode == ENTRY_MASKED &&
+	    (measure_is_within(path, "/etc") || streq(entry->origin, "system")))
 		return "13";
 	if (entry->mode == ENTRY_MASKED || streq(path, e->program) ||
 	    (entry->mode == ENTRY_RO && starts_with(entry->origin, "profile ")) ||
