@@ -47,7 +47,8 @@ static const Profile profiles[] = {
 		.masks = LIST(),
 		.first_arguments = LIST(),
 		.removed_arguments = LIST(),
-		.variables = LIST(),
+		/* What Debian's /etc/bash.bashrc puts before the prompt: nobody types on the wrong side. */
+		.variables = LIST("debian_chroot=jail"),
 		.system_program = "/bin/bash",
 	},
 };

@@ -79,7 +79,7 @@ def compare(name, window, session=None, directory=_directory, make=None):
         raise AssertionError(f"{name} is another picture:\n" + "\n".join(lines) + f"\nthe whole:\n{screen}") from None
 
 
-VIEWS = [("1", "sessions", "<1m"), ("2", "exposure", "12 variables."), ("3", "routes", "the internet"), ("4", "denied", "Nothing was refused"),
+VIEWS = [("1", "sessions", "<1m"), ("2", "exposure", "13 variables."), ("3", "routes", "the internet"), ("4", "denied", "Nothing was refused"),
          ("5", "allow-ip", "boards"), ("6", "policy", "egress-jail"), ("9", "help", "KEY OR WORD")]
 
 
@@ -101,7 +101,7 @@ def on_a_small_window(lab):
     with Session(lab) as session, \
             Window(lab, columns=40, rows=10) as window:
         window.shows("running")
-        for key, name, text in (("2", "exposure", "1/27"), ("5", "allow-ip", "10.9.8")):
+        for key, name, text in (("2", "exposure", "1/28"), ("5", "allow-ip", "10.9.8")):
             window.keys(key)
             window.shows(text)
             compare(f"{name}-40x10.txt", window, session)
