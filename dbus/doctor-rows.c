@@ -84,6 +84,6 @@ int doctor_rows_installed(ClientTable *rows)
 		r = add_check(rows, DOCTOR_FILES_OWNER, "fail", installed_check_files, NULL);
 	if (r == 0)
 		r = add_check(rows, DOCTOR_FILES_OWNER, "note", installed_check_directories,
-			      "programs, links, bus and polkit files");
+			      "what is there of programs, links, bus and polkit files is root's alone");
 	return r;
 }

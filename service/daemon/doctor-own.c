@@ -64,7 +64,7 @@ static void add_installed(Launch *launch)
 		  "claude, codex and pi in " CS_BIN_DIR);
 	add_check(launch, DOCTOR_FILES_OWNER, ROW_FAIL, installed_check_files, NULL);
 	add_check(launch, DOCTOR_FILES_OWNER, ROW_NOTE, installed_check_directories,
-		  "programs, links, bus and polkit files");
+		  "what is there of programs, links, bus and polkit files is root's alone");
 }
 
 /* What it opens, by the origin of each line. Return: to be freed, or NULL when nothing. */

@@ -212,9 +212,8 @@ int workspace_check(const char *path, const char *const *homes, char **ret_probl
 	int r = directory_check(path, homes, &cause);
 	if (r < 0)
 		return refuse(ret_problem, r,
-			      "%s cannot be the workspace: %s; start in a project directory of its own, or "
-			      "name one with "
-			      "workspace-root",
+			      "%s cannot be the workspace: %s; change to the directory of a project (mkdir "
+			      "makes one), or name one with workspace-root",
 			      path, cause ?: "it is not allowed");
 
 	somebody = home_of_somebody(path);

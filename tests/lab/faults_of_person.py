@@ -174,6 +174,6 @@ def root(_lab, _user):
 
 
 @fault("user.directory", "note", "/etc cannot be the workspace: it is a system directory",
-       "start in a project directory of its own, or name one with workspace-root", where=lambda user: {"cwd": "/etc"})
+       "change to the directory of a project (mkdir makes one), or name one with workspace-root", where=lambda user: {"cwd": "/etc"})
 def directory_unsafe(_lab, _user):
     """The current directory is /etc"""
