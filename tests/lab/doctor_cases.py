@@ -86,7 +86,7 @@ def lines_for_people(lab):
     equal(result.status, 0)
     equal({line.split()[0] for line in lines if line and not line.startswith(" ")} & ROWS, ROWS)
     at = next(i for i, line in enumerate(lines) if line.startswith("user.directory"))
-    holds(lines[at].split()[1] == "note" and ALICE.home in lines[at + 1] and "project directory" in lines[at + 2],
+    holds(lines[at].split()[1] == "note" and ALICE.home in lines[at + 1] and "directory of a project" in lines[at + 2],
           "the home is no place to work in: " + repr(lines[at:at + 3]))
     holds(lines[-1].endswith(" 0 wrong"), lines[-1])
     holds("Wrong:" not in lines, "nothing is wrong: " + repr(lines[-5:]))
