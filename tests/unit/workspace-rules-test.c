@@ -133,8 +133,7 @@ static void test_workspace(void **state)
 		assert_non_null(problem);
 		assert_ptr_equal(strstr(problem, refused[i]), problem);
 		/* The cause and the fix. */
-		assert_true(strstr(problem, "directory of a project") ||
-			    strstr(problem, "move the project"));
+		assert_true(strstr(problem, "directory of a project") || strstr(problem, "move the project"));
 	}
 	for (size_t i = 0; i < ELEMENTSOF(accepted); i++) {
 		_cleanup_free_ char *problem = NULL;
