@@ -19,5 +19,8 @@ int doctor_rows_add_sentence(ClientTable *rows, const char *id, const char *stat
 /* A row of the service's, if there is none of that id. Return: as above. */
 int doctor_rows_take(ClientTable *rows, char *const cells[static DOCTOR_COLUMNS]);
 
+/* What an agent's name starts, by the PATH of who asks. Return: 0 or -ENOMEM. */
+int doctor_rows_path(ClientTable *rows, char *const *environment);
+
 /* What is installed, for when no service tells it. Return: 0 or -ENOMEM. */
 int doctor_rows_installed(ClientTable *rows);

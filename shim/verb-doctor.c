@@ -13,7 +13,6 @@
 #include "dbus/doctor.h"
 #include "dbus/names.h"
 #include "dbus/wire.h"
-#include "shim/doctor-path.h"
 #include "shim/rows.h"
 #include "shim/verb.h"
 #include "shim/verbs.h"
@@ -135,7 +134,7 @@ static int examine(Doctor *doctor)
 	int r = 0;
 
 	if (!doctor->context->host)
-		r = doctor_rows_path(&doctor->rows, doctor->context);
+		r = doctor_rows_path(&doctor->rows, doctor->context->environment);
 	if (r >= 0)
 		r = show_new(doctor);
 	if (r < 0)

@@ -3,8 +3,9 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "dbus/ahead.h"
 #include "dbus/names.h"
-#include "shim/ahead.h"
+#include "shim/ahead-warn.h"
 #include "shim/install.h"
 #include "dbus/text.h"
 #include "shim/verbs.h"

@@ -5,7 +5,7 @@
 
 #include "dbus/client.h"
 #include "dbus/names.h"
-#include "shim/ahead.h"
+#include "shim/ahead-warn.h"
 #include "shim/handoff.h"
 #include "dbus/text.h"
 #include "shim/verb.h"

@@ -106,6 +106,73 @@ int allowing_choose(const ViewContext *context, const ModelSession *session, con
 	return for_everybody(address, shown, part);
 }
 
+/* "session ID[ until TIME]". Return: what follows ID, NULL where it is another session's. */
+static const char *own_origin(const ModelSession *session, const char *origin)
+{
+	const char *id = starts_with(origin, "session "),
+		   *rest = id ? starts_with(id, session->session.id) : NULL;
+
+	return rest && (*rest == '\0' || *rest == ' ') ? rest : NULL;
+}
+
+/*
+ * The row of allow-ip that opens a network to session, the one that holds for longest; of a wider one parts
+ * may be refused, as the host's own address is. Return: SIZE_MAX for none.
+ */
+static size_t opening_of(const ClientTable *table, const ModelSession *session, WhyNetwork network,
+			 bool wider)
+{
+	size_t found = SIZE_MAX;
+	int best = 0;
+
+	for (size_t i = 0; i < table->n_rows; i++) {
+		const char *origin = words_cell(table, i, ALLOWED_ORIGIN), *own = own_origin(session, origin);
+		int holds = !starts_with(origin, "session ") ? 3 : !own ? 0 : *own == '\0' ? 2 : 1;
+		WhyNetwork opened;
+
+		if (holds <= best || network_of(words_cell(table, i, ALLOWED_ADDRESS), &opened) < 0 ||
+		    opened.length > network.length || (!wider && opened.length < network.length) ||
+		    !why_overlap(opened, network))
+			continue;
+		found = i;
+		best = holds;
+	}
+	return found;
+}
+
+int allowing_now(const ViewContext *context, const ModelSession *session, const char *address, char **ret)
+{
+	const ClientTable *allowed = &context->model->allow_ip.table, *routes = &session->routes.table;
+	bool has_routes = session->routes.state == MODEL_HERE && !session->routes.stale;
+	const char *origin, *own;
+	WhyNetwork network;
+	ssize_t route;
+	size_t row;
+	int r;
+
+	if (session->ended || network_of(address, &network) < 0)
+		return 0;
+	route = has_routes ? why_route(routes, network) : WHY_NONE;
+	if (has_routes && (route == WHY_NONE || streq(words_cell(routes, (size_t)route, ROUTE_SAYS), "deny")))
+		return 0;
+	row = opening_of(allowed, session, network, has_routes);
+	if (row == SIZE_MAX) {
+		if (!has_routes)
+			return 0;
+		r = words_set(ret, "in this session, by its route %s",
+			      words_cell(routes, (size_t)route, ROUTE_TO));
+		return r < 0 ? r : 1;
+	}
+	origin = words_cell(allowed, row, ALLOWED_ORIGIN);
+	own = own_origin(session, origin);
+	if (!own)
+		r = words_set(ret, "for the agents of all users, by allow-ip %s (%s)",
+			      words_cell(allowed, row, ALLOWED_ADDRESS), origin);
+	else
+		r = words_set(ret, "in this session, %s", *own ? own + 1 : "until it ends");
+	return r < 0 ? r : 1;
+}
+
 static const char white[] = " \t";
 
 int allowing_parse(const char *typed, char **ret_address, char **ret_comment)

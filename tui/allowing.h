@@ -14,6 +14,12 @@ int allowing_choose(const ViewContext *context, const ModelSession *session, con
 		    const char *reason, Effect *ret);
 
 /*
+ * Does session reach address now? Its routes decide where they are known, else allow-ip. Return: 1 with *ret
+ * (how, and until when), 0 for no or unknown, -ENOMEM.
+ */
+int allowing_now(const ViewContext *context, const ModelSession *session, const char *address, char **ret);
+
+/*
  * "ADDRESS [[#] COMMENT]" as it is typed. Return: 0 with both to be freed; -ENOENT when nothing is typed yet;
  * -ENOMEM.
  */

@@ -58,8 +58,8 @@ size_t draw_paragraphs(Draw *draw, size_t y, size_t x, size_t width, size_t heig
 typedef enum TabForm {
 	TABS_WIDE,    /* "1 Sessions  2 Exposure" */
 	TABS_NARROW,  /* one space between them */
-	TABS_NO_HELP, /* without the last, which has a key of its own */
-	TABS_NUMBERS, /* only the current one has its title */
+	TABS_TIGHT,   /* "1Sessions 2Exposure": all fit into 80 columns */
+	TABS_NUMBERS, /* only the current one has its title; without the last, which has a key of its own */
 	TABS_CURRENT, /* nothing else is there */
 } TabForm;
 
@@ -70,12 +70,12 @@ static size_t tab_text(const Draw *draw, size_t i, TabForm form, char **ret)
 	int n;
 
 	*ret = NULL;
-	if ((form == TABS_CURRENT && !current) || (form >= TABS_NO_HELP && !view_at(i + 1) && !current))
+	if ((form == TABS_CURRENT && !current) || (form >= TABS_NUMBERS && !view_at(i + 1) && !current))
 		return 0;
 	if (form == TABS_NUMBERS && !current)
 		n = asprintf(ret, "%zu", i + 1);
 	else
-		n = asprintf(ret, "%zu %s", i + 1, view->title);
+		n = asprintf(ret, form == TABS_TIGHT ? "%zu%s" : "%zu %s", i + 1, view->title);
 	if (n < 0)
 		*ret = NULL;
 	return n < 0 ? 0 : (size_t)n;

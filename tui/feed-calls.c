@@ -174,11 +174,15 @@ void feed_take_row(Feed *feed, sd_bus_message *m)
 	}
 }
 
+static const ClientTable *known_rows(const Feed *feed, ModelPart part)
+{
+	return &(part == MODEL_DOCTOR ? &feed->model->doctor : &feed->model->verify)->rows;
+}
+
 /* A row of the answer that came by no signal. */
 static void take_missed_row(Feed *feed, ModelPart part, const ClientTable *rows, size_t i)
 {
-	const ClientTable *known =
-		&(part == MODEL_DOCTOR ? &feed->model->doctor : &feed->model->verify)->rows;
+	const ClientTable *known = known_rows(feed, part);
 	char *const *cells = rows->cells + i * rows->n_columns;
 	ClientTable row = { .n_columns = RUN_MAX, .n_rows = 1 };
 
@@ -204,6 +208,17 @@ static bool has_failure(const ClientTable *rows)
 		if (streq(rows->cells[i * rows->n_columns + RUN_STATUS], "fail"))
 			return true;
 	return false;
+}
+
+/* What an agent's name starts for whoever looks: the service cannot know that. Return: 0 or -ENOMEM. */
+static int take_path(Feed *feed)
+{
+	_cleanup_(client_table_done) ClientTable rows = { 0 };
+	int r = doctor_rows_path(&rows, environ);
+
+	for (size_t i = 0; r >= 0 && i < rows.n_rows; i++)
+		take_missed_row(feed, MODEL_DOCTOR, &rows, i);
+	return r < 0 ? r : 0;
 }
 
 /* Nobody answers: a row of its own, and what can be seen without. Return: 0 or -ENOMEM. */
@@ -259,7 +274,8 @@ static void take_run(Question *question, sd_bus_message *reply)
 	}
 	for (size_t i = 0; i < rows.n_rows; i++)
 		take_missed_row(feed, question->part, &rows, i);
-	end_run(feed, question->part, passed && !has_failure(&rows), NULL);
+	end_run(feed, question->part,
+		passed && !has_failure(&rows) && !has_failure(known_rows(feed, question->part)), NULL);
 }
 
 static int make_run(Feed *feed, const Effect *effect, const char *word, sd_bus_message **ret)
@@ -311,6 +327,9 @@ int feed_run(Feed *feed, const Effect *effect)
 	question->part = effect->part;
 	r = model_begin_run(feed->model, effect->part, effect->session ?: effect->view ?: "", effect->probes,
 			    now_usec());
+	/* As the command does, which looks at nothing here for another machine. */
+	if (r >= 0 && effect->part == MODEL_DOCTOR && !feed->model->host)
+		r = take_path(feed);
 	if (r >= 0)
 		r = make_run(feed, effect, *word, &m);
 	if (r >= 0)

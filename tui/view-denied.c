@@ -132,7 +132,7 @@ static const ModelSession *find(const ViewContext *context, const char *key, siz
 
 static int details(const ViewContext *context, const char *key, char **ret)
 {
-	_cleanup_free_ char *who = NULL, *time = NULL;
+	_cleanup_free_ char *who = NULL, *time = NULL, *allowed = NULL;
 	const ModelSession *session;
 	const ClientTable *table;
 	Words words;
@@ -146,7 +146,8 @@ static int details(const ViewContext *context, const char *key, char **ret)
 	}
 	table = &session->denied.table;
 	time = format_clock(strtoull(words_cell(table, i, DENIED_TIME), NULL, 10), 0);
-	if (!time || words_session(context, session, &who) < 0)
+	if (!time || words_session(context, session, &who) < 0 ||
+	    allowing_now(context, session, words_cell(table, i, DENIED_ADDRESS), &allowed) < 0)
 		return -ENOMEM;
 	(void)words_begin(&words, context);
 	words_text(&words, "Address", words_cell(table, i, DENIED_ADDRESS));
@@ -154,17 +155,19 @@ static int details(const ViewContext *context, const char *key, char **ret)
 		words_text(&words, "Port", words_cell(table, i, DENIED_PORT));
 	words_text(&words, "Protocol", words_cell(table, i, DENIED_PROTOCOL));
 	words_text(&words, "Refused because", words_cell(table, i, DENIED_REASON));
+	words_text(&words, "Allowed now", allowed ?: "");
 	words_text(&words, "Program", words_cell(table, i, DENIED_PROGRAM));
 	words_text(&words, "Attempts", words_cell(table, i, DENIED_COUNT));
 	words_text(&words, "Last", time);
 	words_text(&words, "In", who);
-	if (*words_cell(table, i, DENIED_ADDRESS))
+	if (!allowed && *words_cell(table, i, DENIED_ADDRESS))
 		words_text(&words, "To allow it", "press a; you are told what that opens before it is done");
 	return words_end(&words, true, ret);
 }
 
 static int allow(const ViewContext *context, const char *key, Effect *ret)
 {
+	_cleanup_free_ char *allowed = NULL;
 	const ModelSession *session;
 	const char *address;
 	size_t i;
@@ -179,8 +182,12 @@ static int allow(const ViewContext *context, const char *key, Effect *ret)
 	if (!*address)
 		return words_tell(ret, "this row stands for several destinations, whose addresses were not "
 				       "kept; choose one that has an address");
+	r = allowing_now(context, session, address, &allowed);
+	if (r < 0)
+		return r;
+	/* It may be allowed for longer. */
 	return allowing_choose(context, session, address,
-			       words_cell(&session->denied.table, i, DENIED_REASON), ret);
+			       allowed ? "" : words_cell(&session->denied.table, i, DENIED_REASON), ret);
 }
 
 static int toggle_all(const ViewContext *context, const char *key, Effect *ret)
@@ -208,7 +215,7 @@ const View view_denied = {
 	.n_columns = COLUMNS,
 	.sort_column = LAST,
 	.descending = true,
-	.wants = MODEL_SESSIONS | MODEL_DENIED,
+	.wants = MODEL_SESSIONS | MODEL_DENIED | MODEL_ROUTES | MODEL_ALLOW_IP,
 	.state_size = sizeof(State),
 	.rows = rows,
 	.headline = headline,

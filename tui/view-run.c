@@ -74,12 +74,15 @@ static int subject(const ViewContext *context, const ModelRun *run, const char *
 static int run_headline(const ViewContext *context, const ModelRun *run, const char *machine, char **ret)
 {
 	size_t failed = count(run, "fail"), warned = count(run, "warn"), noted = count(run, "note");
-	_cleanup_free_ char *what = NULL, *beside = NULL;
+	_cleanup_free_ char *what = NULL, *beside = NULL, *problem = words_bytes(context, run->problem ?: "");
 
 	if (run->state == RUN_NEVER)
 		return 0;
-	if (subject(context, run, machine, &what) < 0)
+	if (!problem || subject(context, run, machine, &what) < 0)
 		return -ENOMEM;
+	/* Where no row has come the problem stands in its place. */
+	if (run->state == RUN_FAILED && run->rows.n_rows > 0 && *problem)
+		return words_set(ret, "The checks of %s could not all be done: %s", what, problem);
 	if (run->state == RUN_FAILED)
 		return words_set(ret, "The checks of %s could not be done.", what);
 	if (run->state == RUN_GOING)
@@ -142,14 +145,14 @@ static int verify_headline(const ViewContext *context, char **ret)
 
 static const char *verify_empty(const ViewContext *context)
 {
-	return run_empty(&context->model->verify,
-			 model_open_session(context->model)
-				 ? "r checks the jail of the open session from inside: that it holds what is "
-				   "said of it. "
-				   "p tries to break out too. Nothing is changed in it."
-				 : "No session is open: r checks a jail as an agent would get it here. p "
-				   "tries to break out "
-				   "of it too.");
+	return run_empty(
+		&context->model->verify,
+		model_open_session(context->model)
+			? "Nothing is checked yet: press r. It checks the jail of the open session from "
+			  "inside: that it holds what is said of it. p tries to break out too. "
+			  "Nothing is changed in it."
+			: "No session is open: press r to check a jail as an agent would get it here. "
+			  "p tries to break out of it too.");
 }
 
 static int verify_details(const ViewContext *context, const char *key, char **ret)
@@ -241,10 +244,10 @@ static int doctor_headline(const ViewContext *context, char **ret)
 
 static const char *doctor_empty(const ViewContext *context)
 {
-	return run_empty(
-		&context->model->doctor,
-		"r looks at everything that a session needs here, and tries a launch step by step. What is "
-		"wrong is named with what mends it.");
+	return run_empty(&context->model->doctor,
+			 "Nothing is checked yet: press r. It looks at everything that a session needs here, "
+			 "and tries a "
+			 "launch step by step. What is wrong is named with what mends it.");
 }
 
 static int doctor_details(const ViewContext *context, const char *key, char **ret)

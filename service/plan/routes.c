@@ -96,6 +96,21 @@ const RouteRow *routes_find(const RouteTable *table, uint32_t address)
 	return best;
 }
 
+const RouteRow *routes_find_denial(const RouteTable *table, uint32_t address)
+{
+	const RouteRow *best = NULL;
+
+	for (size_t i = 0; i < table->n_rows; i++) {
+		const RouteRow *row = &table->rows[i];
+
+		if (row->verdict == ROUTE_DENY &&
+		    prefix_holds(row_prefix(row), (HostPrefix){ address, 32 }) &&
+		    (!best || row->length > best->length))
+			best = row;
+	}
+	return best;
+}
+
 const char *route_verdict_to_string(RouteVerdict verdict)
 {
 	static const char *const names[ROUTE_VERDICT_MAX] = {

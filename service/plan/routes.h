@@ -85,6 +85,8 @@ int routes_make_again(const HostNetwork *host, const Config *config, uint32_t fo
 RouteVerdict routes_verdict(const RouteTable *table, uint32_t address);
 /* The row that says so, or NULL. */
 const RouteRow *routes_find(const RouteTable *table, uint32_t address);
+/* The narrowest denial that holds it, though an opening may stand before that. Return: NULL for none. */
+const RouteRow *routes_find_denial(const RouteTable *table, uint32_t address);
 /*
  * Has this row a route to the ledger, where there is one? Each denial has, but for one whose prefix an
  * opening has too, which stands in that place.

@@ -327,9 +327,10 @@ Ledger *ledger_free(Ledger *ledger)
 static const char *reason_of(void *userdata, uint32_t address)
 {
 	const Ledger *ledger = userdata;
-	const RouteRow *row = routes_find(&ledger->network->routes, address);
+	/* What was refused before it was allowed keeps its reason. */
+	const RouteRow *row = routes_find_denial(&ledger->network->routes, address);
 
-	if (!row || row->verdict != ROUTE_DENY)
+	if (!row)
 		return "sent to the ledger's device, whatever the route";
 	return row->reason ?: "";
 }

@@ -136,6 +136,9 @@ def a_denied_row_is_opened_for_the_session(lab):
                                "for one hour", "always")
         window.keys("h").says("every port of 10.1.0.5, for one hour", "Other sessions stay as they are")
         window.keys("y").shows("10.1.0.5 is open in this session for one hour")
+        pane = window.keys("Enter").shows("Refused because: private network (RFC 1918)", "Allowed now: in this session, until 20")
+        holds("To allow it" not in pane and "whatever the route" not in pane, pane)
+        window.keys("Escape")
         first = window.keys("1").shows(session.id, other.id)
         chosen = session.id if first.index(session.id) < first.index(other.id) else other.id
         routes = {row.id: lab.run([SANDBOX, "routes", row.id]).ok().out for row in (session, other)}

@@ -6,6 +6,7 @@ import os
 import signal
 
 import bus
+import machine
 from case import SANDBOX, equal, holds, test
 from machine import ALICE, MALLORY
 from window import TUI, Session, Window
@@ -27,7 +28,7 @@ def a_running_session_is_verified(lab):
 @test(deadline=90, needs="bus")
 def doctor_says_what_it_found(lab):
     with Window(lab, columns=120, rows=50) as window:
-        window.keys("8")
+        window.keys("8").shows("press r")
         window.keys("r")
         window.shows("kernel", "ok", limit=30)
         window.wait(lambda seen: "1/" in seen, "rows are there", 30)
@@ -59,7 +60,21 @@ def both_without_a_screen(lab):
     holds(len(rows) > 20, repr(result))
     command = json.loads(lab.run([SANDBOX, "doctor", "--json"], limit=40).out)["rows"]
     ours = {row["id"]: row["status"] for row in rows}
+    equal(ours["entry.path"], "ok")
     equal({name for name in ours if name.startswith("chain.")}, {row["id"] for row in command if row["id"].startswith("chain.")})
+
+
+@test(deadline=90, needs="bus")
+def what_a_name_starts_is_looked_at(lab):
+    """As the command does, which needs no service for that."""
+    own = f"{ALICE.home}/.local/bin/claude"
+    machine.write(own, "#!/bin/bash\n", 0o755, ALICE)
+    lab.undo.append(lambda: os.unlink(own))
+    usual = lab.environment(ALICE)
+    result = lab.run([TUI, "--dump", "doctor", "--json"], ALICE, env={**usual, "PATH": f"{ALICE.home}/.local/bin:" + usual["PATH"]}, limit=40)
+    found = {row["id"]: row for row in json.loads(result.out)}["entry.path"]
+    equal((found["status"], found["detail"]), ("fail", f"'claude' starts {own}, without a jail"))
+    holds(found["fix"] and result.status != 0, repr(result))
 
 
 @test(deadline=90, needs="bus")
@@ -68,10 +83,11 @@ def rows_of_others(lab):
     with Session(lab), Window(lab, columns=120, rows=60) as window:
         window.shows("running")
         service = lab.service_pid()
-        for number, (view, words) in enumerate((("7", ("22/22", "None of 22 checks failed")), ("8", ("start: its end", "this machine"))), 1):
+        for number, (view, first, words) in enumerate((("7", "The first row is awaited", ("22/22", "None of 22 checks failed")),
+                                                      ("8", "Checking this machine: 1 so far", ("start: its end", "this machine"))), 1):
             os.kill(service, signal.SIGSTOP)
             try:
-                window.keys(view, "r").shows("The first row is awaited")
+                window.keys(view, "r").shows(first)
                 bus.send_rows(f"tui-{number}", MALLORY)
             finally:
                 os.kill(service, signal.SIGCONT)

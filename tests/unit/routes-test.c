@@ -368,6 +368,22 @@ static void test_verdicts(void **state)
 	assert_int_equal(lookup(&table, IP(192, 0, 2, 53)), ROUTE_DNS);
 }
 
+/* What was refused before it was allowed has its reason still. */
+static void test_denial_behind_an_opening(void **state)
+{
+	_cleanup_(route_table_done) RouteTable table = { 0 };
+	HostNetwork network = { 0 };
+	_cleanup_(config_done) Config config = parsed("allow-ip = 10.0.0.5\n");
+	const RouteRow *row;
+
+	assert_int_equal(routes_make(&network, &config, &table, NULL), 0);
+	assert_int_equal(lookup(&table, IP(10, 0, 0, 5)), ROUTE_ALLOW);
+	row = routes_find_denial(&table, IP(10, 0, 0, 5));
+	assert_non_null(row);
+	assert_string_equal(row->reason, routes_find(&table, IP(10, 0, 0, 6))->reason);
+	assert_null(routes_find_denial(&table, IP(9, 9, 9, 9)));
+}
+
 /* The host with many networks, and an administrator with many lines. */
 static void test_bounds(void **state)
 {
@@ -500,9 +516,13 @@ static void test_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hosts),  cmocka_unit_test(test_verdicts),
-		cmocka_unit_test(test_bounds), cmocka_unit_test(test_bad_input),
-		cmocka_unit_test(test_words),  cmocka_unit_test(test_again),
+		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_denial_behind_an_opening),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_bad_input),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,7 +122,7 @@ static void sessions_are_drawn(void **state)
 	take_ids(picture.model, (const char *const[]){ ID_A, ID_B, NULL });
 	text = draw(&picture, 80, 10);
 	assert_string_equal(
-		text, "1 Sessions 2 Exposure 3 Routes 4 Denied 5 Allow-IP 6 Policy 7 Verify 8 Doctor\n"
+		text, "1Sessions 2Exposure 3Routes 4Denied 5Allow-IP 6Policy 7Verify 8Doctor 9Help\n"
 		      "The agents that run in jails now. Enter shows what one sees and may change.\n"
 		      "AGENT   USER  STATE    AGE  NETWORK  DENIED  WORKSPACE     ID\n"
 		      "claude  ann   running  <1m                   /src/project  aaaaaaaaaaaaaaaa\n"
@@ -132,7 +132,7 @@ static void sessions_are_drawn(void **state)
 		      "Enter open  x stop  v verify  A all  ? help  / search  f filter  o order  q quit\n");
 	assert_int_equal(picture.places.rows, 3);
 	assert_int_equal(picture.places.heading, 2);
-	assert_int_equal(picture.places.tabs[1].from, 11);
+	assert_int_equal(picture.places.tabs[1].from, 10);
 	end(&picture);
 }
 

@@ -484,15 +484,20 @@ static void rows_come_before_the_answer(void **state)
 	const ModelRun *run = &world->model->doctor;
 
 	everything_is_up(world);
+	/* What is seen without the service is there at once. */
+	assert_int_equal(setenv("PATH", "/nowhere", 1), 0);
 	assert_int_equal(feed_run(world->feed, &doctor), 0);
+	assert_int_equal(run->rows.n_rows, 1);
+	assert_string_equal(run->rows.cells[RUN_ID], "entry.path");
+	assert_string_equal(run->rows.cells[RUN_STATUS], "fail");
 	assert_int_equal(run->state, RUN_GOING);
 	assert_int_equal(feed_run(world->feed, &doctor), -EBUSY);
 	UNTIL(world, run->state != RUN_GOING);
 	assert_int_equal(run->state, RUN_ENDED);
 	assert_false(run->passed);
-	assert_int_equal(run->rows.n_rows, 2);
-	assert_string_equal(run->rows.cells[RUN_DETAIL], "came by signal");
-	assert_string_equal(run->rows.cells[RUN_MAX + RUN_FIX], "mend it");
+	assert_int_equal(run->rows.n_rows, 3);
+	assert_string_equal(run->rows.cells[RUN_MAX + RUN_DETAIL], "came by signal");
+	assert_string_equal(run->rows.cells[2 * RUN_MAX + RUN_FIX], "mend it");
 	/* A service that cannot. */
 	assert_int_equal(feed_run(world->feed, &verify), 0);
 	UNTIL(world, world->model->verify.state != RUN_GOING);

@@ -246,6 +246,92 @@ static void a_denied_row_is_allowed(void **state)
 	fixture_end(&f);
 }
 
+/* The pane of the one row that was refused, as it is after something has changed. */
+static void denied_says(Fixture *f, const char *allowed)
+{
+	_cleanup_free_ char *expected = NULL;
+
+	assert_true(asprintf(&expected,
+			     "Address: 10.0.0.5\nPort: 80\nProtocol: tcp\nRefused because: private network\n"
+			     "%s%s%sProgram: curl\nAttempts: 2\nLast: 2026-01-31 08:59:59Z\n"
+			     "In: the claude session " A " of ann in /src/\\x1b[31m\n%s",
+			     allowed ? "Allowed now: " : "", allowed ?: "", allowed ? "\n" : "",
+			     allowed ? ""
+				     : "To allow it: press a; you are told what that opens before it is "
+				       "done\n") > 0);
+	details_expect(f, 0, expected);
+}
+
+static void a_denied_row_says_that_it_is_allowed_now(void **state)
+{
+	static const char *const refused[] = { "10.0.0.0/8", "deny",     "jail0",    "private network",
+					       "in force",   "default",  "internet", "jail0",
+					       "",           "in force", NULL };
+	static const char *const opened[] = { "10.0.0.0/8", "deny",        "jail0", "private network",
+					      "in force",   "10.0.0.5/32", "allow", "jail0",
+					      "allow-ip",   "in force",    NULL };
+	Effect effect = { 0 };
+	Fixture f;
+
+	fixture_begin(&f, &view_denied);
+	fixture_take(&f, A, MODEL_DENIED, DENIED_MAX,
+		     (const char *const[]){ "1769849999000000", "tcp", "10.0.0.5", "80", "curl",
+					    "private network", "2", NULL });
+	denied_says(&f, NULL);
+	fixture_take(
+		&f, NULL, MODEL_ALLOW_IP, ALLOWED_MAX,
+		(const char *const[]){ "10.0.0.6", "", "/etc/c.conf:1", "10.0.0.5", "", "session " B, NULL });
+	denied_says(&f, NULL); /* another address, and another session */
+	fixture_take(
+		&f, NULL, MODEL_ALLOW_IP, ALLOWED_MAX,
+		(const char *const[]){ "10.0.0.5", "", "session " A " until 2026-01-31T10:00:00Z", NULL });
+	denied_says(&f, "in this session, until 2026-01-31T10:00:00Z");
+	fixture_take(&f, NULL, MODEL_ALLOW_IP, ALLOWED_MAX,
+		     (const char *const[]){ "10.0.0.0/24", "", "/etc/c.conf:1", NULL });
+	denied_says(&f, NULL); /* it may be the machine's own address */
+	fixture_take(
+		&f, NULL, MODEL_ALLOW_IP, ALLOWED_MAX,
+		(const char *const[]){ "10.0.0.5", "", "session " A " until 2026-01-31T10:00:00Z", NULL });
+	/* The routes know better, where they are known. */
+	fixture_take(&f, A, MODEL_ROUTES, ROUTE_COLUMNS, refused);
+	denied_says(&f, NULL);
+	fixture_take(&f, A, MODEL_ROUTES, ROUTE_COLUMNS, opened);
+	denied_says(&f, "in this session, until 2026-01-31T10:00:00Z");
+	fixture_act(&f, COMMAND_ALLOW, A " tcp 10.0.0.5 80 curl private network", &effect);
+	assert_string_equal(effect.title, "Allow 10.0.0.5");
+	fixture_take(&f, NULL, MODEL_ALLOW_IP, ALLOWED_MAX,
+		     (const char *const[]){ "10.0.0.5", "", "session " A, "10.0.0.5", "",
+					    "session " A " until 2026-01-31T10:00:00Z", NULL });
+	denied_says(&f, "in this session, until it ends");
+	fixture_take(&f, NULL, MODEL_ALLOW_IP, ALLOWED_MAX,
+		     (const char *const[]){ "10.0.0.5", "", "session " A, "10.0.0.0/24", "", "/etc/c.conf:1",
+					    NULL });
+	denied_says(&f, "for the agents of all users, by allow-ip 10.0.0.0/24 (/etc/c.conf:1)");
+	fixture_take(&f, NULL, MODEL_ALLOW_IP, ALLOWED_MAX, (const char *const[]){ NULL });
+	denied_says(&f, "in this session, by its route 10.0.0.5/32");
+	effect_done(&effect);
+	fixture_end(&f);
+}
+
+/* A row of this machine's own is no reason to hide why the others did not come. */
+static void doctor_says_why_rows_are_missing(void **state)
+{
+	static const char *const cells[RUN_MAX] = { "entry.path", "ok", "agents on PATH", "fine", "" };
+	ClientTable row = { .n_columns = RUN_MAX, .n_rows = 1, .cells = calloc(RUN_MAX, sizeof(char *)) };
+	Fixture f;
+
+	assert_non_null(row.cells);
+	for (size_t i = 0; i < RUN_MAX; i++)
+		row.cells[i] = strdup(cells[i]);
+	fixture_begin(&f, &view_doctor);
+	assert_non_null(strstr(view_doctor.empty(&f.context), "press r"));
+	assert_int_equal(model_begin_run(f.model, MODEL_DOCTOR, "", false, NOW), 0);
+	assert_int_equal(model_take_run_row(f.model, MODEL_DOCTOR, &row), 0);
+	assert_int_equal(model_end_run(f.model, MODEL_DOCTOR, false, "it broke"), 0);
+	headline_expect(&f, "The checks of this machine could not all be done: it broke");
+	fixture_end(&f);
+}
+
 static void policy_has_its_meaning(void **state)
 {
 	Fixture f;
@@ -337,6 +423,8 @@ int main(void)
 		cmocka_unit_test(two_sessions_are_compared),
 		cmocka_unit_test(routes_and_ports_are_explained),
 		cmocka_unit_test(a_denied_row_is_allowed),
+		cmocka_unit_test(a_denied_row_says_that_it_is_allowed_now),
+		cmocka_unit_test(doctor_says_why_rows_are_missing),
 		cmocka_unit_test(a_view_is_printed),
 		cmocka_unit_test(policy_has_its_meaning),
 		cmocka_unit_test(without_a_session),

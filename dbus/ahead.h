@@ -7,7 +7,10 @@
  * it.
  */
 
-#include "shim/sandbox.h"
+#include "dbus/base.h"
+
+/* The value of PATH in an environment (NULL: an empty one). Return: borrowed; NULL where it has none. */
+const char *ahead_path(char *const *environment);
 
 /* Is this file the entry, or a copy of it? */
 bool ahead_is_entry(const char *path);
@@ -17,7 +20,3 @@ bool ahead_is_entry(const char *path);
  * (*ret is NULL then, as where there is none). Return: 0, -ENOMEM.
  */
 int ahead_find(const char *path, const char *name, char **ret);
-
-/* One line on context->err for each agent that starts without a jail; nothing inside a session or for a -H.
- */
-void ahead_warn(const SandboxContext *context);

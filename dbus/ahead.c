@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/ahead.h"
+#include "dbus/ahead.h"
 
 #include <sys/stat.h>
 
-#include "dbus/causes.h"
 #include "dbus/names.h"
-#include "shim/install-agent.h"
 
 bool ahead_is_entry(const char *path)
 {
@@ -52,7 +50,7 @@ int ahead_find(const char *path, const char *name, char **ret)
 	return 0;
 }
 
-static const char *path_of(char *const *environment)
+const char *ahead_path(char *const *environment)
 {
 	for (; environment && *environment; environment++) {
 		const char *value = starts_with(*environment, "PATH=");
@@ -61,21 +59,4 @@ static const char *path_of(char *const *environment)
 			return value;
 	}
 	return NULL;
-}
-
-void ahead_warn(const SandboxContext *context)
-{
-	const char *path = path_of(context->environment);
-
-	if (context->host || access(CS_MARKER_PATH, F_OK) == 0 || access(CS_ENTRY_PATH, F_OK) < 0)
-		return;
-	for (size_t i = 0; install_agent_at(i); i++) {
-		const char *name = install_agent_at(i)->name;
-		_cleanup_free_ char *program = NULL, *sentence = NULL;
-
-		if (ahead_find(path, name, &program) < 0 || !program)
-			continue;
-		(void)refuse(&sentence, 0, BECAUSE(ENTRY_BEHIND), name, program);
-		print_complaint(context->err, sentence);
-	}
 }
