@@ -150,7 +150,7 @@ def of_the_readme(lab):
     with Session(lab, workspace=f"{ALICE.home}/shop", command=["/usr/local/bin/claude"]) as one, \
             Session(lab, workspace=f"{ALICE.home}/notes", command=["/usr/local/bin/codex"]) as two, \
             Window(lab, columns=100, rows=26) as window:
-        window.shows(one.id, two.id, "Reaches")
+        window.shows(one.id, two.id, "Reaches", "5 attempts")
 
         def now():
             text = window.screen(styles=True).replace(one.id, "sl2dc45o3ii65ybt").replace(two.id, "atjtdr7kdcghud7b")
