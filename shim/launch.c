@@ -21,9 +21,10 @@
 
 /*
  *   CALLING   Launch is under way: the terminal is untouched, a signal ends us, and with us the call (the
- * service sees our connection go). WARNINGS  the lifeline is ours; its warnings go to standard error before
- * the agent's first byte. RUNNING   bytes are copied, signals and stops are passed on. ENDING    the agent is
- * gone; what it said last is still being written.
+ *             service sees our connection go).
+ *   WARNINGS  the lifeline is ours; its warnings go to standard error before the agent's first byte.
+ *   RUNNING   bytes are copied, signals and stops are passed on.
+ *   ENDING    the agent is gone; what it said last is still being written.
  *
  * The agent's side of the PTY is closed here as soon as the service has it, or the end of the output would
  * never be seen. A success without warnings writes nothing of its own.

@@ -3,11 +3,11 @@
  * In this order:
  *  1. the message's shape, and how much of this is going on already: answered with an error;
  *  2. what the service sees by itself, and the configuration. Of a broken one the defaults stand in, of what
- * the environment asks for beyond it nothing: nobody types a password for a look;
+ *     the environment asks for beyond it nothing: nobody types a password for a look;
  *  3. who calls: a process that may have no session gets none, and everything up to here;
  *  4. polkit: is it there, does it know us, and, as for a launch, may the caller start agents;
  *  5. the session, which reports its own start. It is its user's: what it says goes to that user alone, and
- * never replaces a row of the service's.
+ *     never replaces a row of the service's.
  */
 #include "service/daemon/doctor-call.h"
 

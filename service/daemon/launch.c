@@ -8,7 +8,7 @@
  *     put into words;
  *  5. the agent's name;
  *  6. polkit: about the launch, and about those words. Nothing has been made until its answer, and what was
- * read above is what runs, whatever the file says by then;
+ *     read above is what runs, whatever the file says by then;
  *  7. its turn (launch-queue.c): one user's launches do not hold up another's;
  *  8. who calls, once more: a password may have taken minutes;
  *  9. directory, socket, control group, lifeline, request; then the child (launch-start.c).

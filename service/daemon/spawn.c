@@ -3,13 +3,14 @@
  * ORDER IS SECURITY, in the child:
  *  1. what needs root's power: control group, nice, oom_score_adj, login uid;
  *  2. descriptors, before the caller's limit of them holds; everything that service/link/spawn.h does not
- * name is closed by number;
+ *     name is closed by number;
  *  3. limits, while a hard limit may still rise;
  *  4. the bounding set, which takes root's power too: what the caller can never have, its session cannot;
  *  5. groups before gid before uid, since each needs the power that the next one drops; then it is read back;
  *  6. the keyring after the uid, so that it is the caller's; without it the session would hold root's;
  *  7. what may make us wait for the caller's own file systems, when we are the caller;
  *  8. no new privileges: from execve(2) on its user may trace it and make it execute a set-uid program.
+ *
  * From 5 on the child cannot be traced by its user, who shares its uid: the kernel made it undumpable with
  * the change (ptrace(2)), and execve(2) replaces all that it holds of the service.
  */

@@ -23,7 +23,7 @@
  *
  *  1. Not dumpable: else the agent traces this process and writes its reports for it.
  *  2. All signals blocked: a stop, an exit or a hang-up is read from a descriptor, between two steps, and
- * nothing that the agent sends interrupts or ends anything.
+ *     nothing that the agent sends interrupts or ends anything.
  *  3. Every descriptor close-on-exec before any is used: the agent gets 0, 1, 2 and nothing else.
  *  4. A session of our own and its terminal, before the fork: the agent is a group in it, never its leader. A
  *     leader that goes takes the terminal from everybody and the kernel's hang-up ends it without grace.
@@ -31,7 +31,7 @@
  *  6. The session's word. Mounts and this process are made while the wire comes; nothing of the agent runs
  *     before the session says so, or when the session has died meanwhile, whatever it died of.
  *  7. Fork, execute, and only then let go of the caller's descriptors: readers at the other end of a pipe or
- * of the PTY see the end of the stream when the agent's processes are gone, not when we are.
+ *     of the PTY see the end of the stream when the agent's processes are gone, not when we are.
  *
  * One copy of the terminal is kept. It is how the foreground group is read at a stop and given back at a
  * resume; it delays the end of the PTY only until this process ends, which it does when the agent has.

@@ -8,15 +8,16 @@
  *  2. keeps nothing open but what verify gets, the jail's pidfd and the pipe: whoever could have it otherwise
  *     would have the session's sockets;
  *  3. joins all namespaces of the jail with ONE setns(2): step by step it would lose the right to the next
- * one, and as root, without the user namespace, it would be a process of the initial one inside the jail;
+ *     one, and as root, without the user namespace, it would be a process of the initial one inside the jail;
  *  4. is not dumpable and dies with the session, again: the kernel forgets both when credentials change
  *     (prctl(2));
  *  5. makes the second process, which alone is in the jail's pid namespace, as the session's child and not
- * its own (CLONE_PARENT), so that the session reaps it whatever happens here; says its pid, and ends. The
- * second process, in the jail, with all capabilities of its user namespace:
+ *     its own (CLONE_PARENT), so that the session reaps it whatever happens here; says its pid, and ends.
+ *
+ * The second process, in the jail, with all capabilities of its user namespace:
  *  6. cannot gain rights (no_new_privs), and has no terminal (setsid);
  *  7. drops the bounding set while it still may, then every capability: those of root would survive
- * execve(2);
+ *     execve(2);
  *  8. compares the program at verify's path with the one outside;
  *  9. executes it, by that path, with the plan's environment: never the agent's.
  *
