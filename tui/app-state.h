@@ -60,7 +60,6 @@ typedef struct App {
 uint64_t app_now(clockid_t clock);
 AppView *app_view(App *app);
 ViewContext app_context(App *app, size_t view);
-void app_set_dirty(App *app);
 
 /* text is copied; NULL: none. */
 void app_tell(App *app, Style style, const char *text);

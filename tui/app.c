@@ -33,11 +33,6 @@ ViewContext app_context(App *app, size_t view)
 			      .now_usec = app_now(CLOCK_REALTIME) };
 }
 
-void app_set_dirty(App *app)
-{
-	app->dirty = true;
-}
-
 void app_tell(App *app, Style style, const char *text)
 {
 	char *copy = text ? strdup(text) : NULL;

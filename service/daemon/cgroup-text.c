@@ -109,19 +109,6 @@ bool cgroup_text_has(const char *controllers, const char *controller)
 	return false;
 }
 
-uint64_t cgroup_text_number(const char *text, const char *key)
-{
-	while (*text) {
-		const char *rest = starts_with(text, key);
-
-		if (rest && *rest == ' ')
-			return strtoull(rest, NULL, 10);
-		text = strchrnul(text, '\n');
-		text += *text == '\n';
-	}
-	return 0;
-}
-
 bool cgroup_is_above(const char *above, const char *path)
 {
 	const char *rest = starts_with(path, above);

@@ -26,8 +26,6 @@ char *cgroup_find_own(const char *cgroup);
 bool cgroup_text_limits(const char *name, const char *text);
 /* Is controller one of the words of cgroup.controllers? */
 bool cgroup_text_has(const char *controllers, const char *controller);
-/* The number behind key in a flat keyed file. Return: 0 where it is missing. */
-uint64_t cgroup_text_number(const char *text, const char *key);
 
 /* Is a group at or above another one? Paths below the mount point, "/" for the root. */
 bool cgroup_is_above(const char *above, const char *path);

@@ -62,14 +62,6 @@ Client *client_unref(Client *client)
 	return NULL;
 }
 
-bool client_in_group(const Client *client, gid_t gid)
-{
-	for (size_t i = 0; i < client->n_groups; i++)
-		if (client->groups[i] == gid)
-			return true;
-	return false;
-}
-
 static Client *client_find(Clients *clients, const char *name)
 {
 	for (Client *c = clients->first; name && c; c = c->next)

@@ -91,4 +91,3 @@ Client *client_of(Clients *clients, sd_bus_message *m);
 Client *client_ref(Client *client);
 Client *client_unref(Client *client);
 DEFINE_CLEANUP(Client, client_unref)
-bool client_in_group(const Client *client, gid_t gid);

@@ -116,14 +116,6 @@ const char *measure_variable(const char *name)
 	return getenv(name);
 }
 
-bool measure_has(char *const *list, const char *text)
-{
-	for (size_t i = 0; list && list[i]; i++)
-		if (streq(list[i], text))
-			return true;
-	return false;
-}
-
 int64_t measure_now_msec(void)
 {
 	struct timespec t;

@@ -25,7 +25,6 @@ ObjectIdentity measure_target(const char *path);
 bool measure_is_within(const char *path, const char *directory) _pure_;
 /* A variable of this process, or NULL. */
 const char *measure_variable(const char *name);
-bool measure_has(char *const *list, const char *text) _pure_;
 /* Is errno a want of descriptors, memory or ports? An agent beside us can bring that about, and it says
  * nothing of what was tried. */
 static inline bool measure_is_starved(int error)

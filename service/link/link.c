@@ -21,14 +21,6 @@ const char *session_state_to_string(SessionState state)
 	return session_state_names[state];
 }
 
-SessionState session_state_from_string(const char *name)
-{
-	for (SessionState s = 0; s < SESSION_STATE_MAX; s++)
-		if (streq(session_state_names[s], name))
-			return s;
-	return SESSION_STATE_INVALID;
-}
-
 size_t link_table_columns(LinkTable table)
 {
 	return table < LINK_TABLE_MAX ? table_columns[table] : 0;

@@ -121,7 +121,6 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 int link_decode(const void *data, size_t size, LinkMessage *ret);
 
 const char *session_state_to_string(SessionState state);
-SessionState session_state_from_string(const char *name);
 
 /*
  * One packet over a SOCK_SEQPACKET socket, shared by all three codecs. Never blocks (MSG_DONTWAIT).

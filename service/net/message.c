@@ -136,11 +136,6 @@ int attribute_u8(const struct rtattr *attribute, uint8_t *ret)
 	return attribute_bytes(attribute, ret, sizeof(*ret));
 }
 
-int attribute_u16(const struct rtattr *attribute, uint16_t *ret)
-{
-	return attribute_bytes(attribute, ret, sizeof(*ret));
-}
-
 int attribute_u32(const struct rtattr *attribute, uint32_t *ret)
 {
 	return attribute_bytes(attribute, ret, sizeof(*ret));

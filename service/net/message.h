@@ -56,7 +56,6 @@ int attributes_nested(const struct rtattr *attribute, const struct rtattr **slot
 size_t attribute_size(const struct rtattr *attribute);
 /* Values of exactly that size; an absent attribute leaves *ret alone. Return: 0 or -EBADMSG. */
 int attribute_u8(const struct rtattr *attribute, uint8_t *ret);
-int attribute_u16(const struct rtattr *attribute, uint16_t *ret);
 int attribute_u32(const struct rtattr *attribute, uint32_t *ret);
 /* An IPv4 address, in host byte order. */
 int attribute_ipv4(const struct rtattr *attribute, uint32_t *ret);

@@ -57,8 +57,6 @@ static void words_and_numbers(void **state)
 	assert_false(cgroup_text_has("cpuset cpu io memory pids\n", "mem"));
 	assert_false(cgroup_text_has("\n", "memory"));
 	assert_false(cgroup_text_has("", "memory"));
-	assert_int_equal(cgroup_text_number("populated 1\nfrozen 0\n", "populated"), 1);
-	assert_int_equal(cgroup_text_number("populated 1\nfrozen 0\n", "pop"), 0);
 }
 
 static void paths_are_judged(void **state)
