@@ -109,7 +109,10 @@ static int read_text(int path_fd, const struct stat *st, bool json, StateText *t
 	    after.st_mtim.tv_nsec != st->st_mtim.tv_nsec)
 		return -EAGAIN;
 	text->condition = STATE_VALID;
-	if (json && state_json_check(text->text, text->size) < 0) {
+	r = json ? state_json_check(text->text, text->size) : 0;
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0) {
 		text->condition = STATE_UNREADABLE;
 		freep(&text->text);
 		text->size = 0;

@@ -28,8 +28,8 @@ typedef struct StateStamp {
 typedef enum StateCondition {
 	STATE_ABSENT,
 	STATE_VALID,
-	STATE_UNREADABLE, /* a file of the user's that is no JSON object, or too large, or may not be read */
-	STATE_FOREIGN,    /* a link, no regular file, or somebody else's */
+	STATE_UNREADABLE, /* a file of the user's that is not a JSON object, or too large, or unreadable to them */
+	STATE_FOREIGN, /* a link, no regular file, or somebody else's */
 } StateCondition;
 
 typedef struct StateText {

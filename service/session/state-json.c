@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/state-json.h"
 
+/* The keys of the objects that are open, innermost last: a checked text has none twice. */
+typedef struct Keys {
+	const char **keys; /* with the opening quote */
+	size_t n, allocated;
+	bool no_memory;
+} Keys;
+
 typedef struct Cursor {
 	const char *at, *end;
+	Keys *keys; /* NULL: of a text that was checked before */
 } Cursor;
 
 static bool is_space(char c)
@@ -123,6 +131,126 @@ static bool take_string(Cursor *cursor)
 	return false;
 }
 
+/* ---- keys as what they mean ---- */
+
+/* A key is a string of characters, which a text can spell in several ways: "a", "\u0061". */
+typedef struct KeyReader {
+	const char *at;
+	unsigned char
+		bytes[4]; /* of an escaped character, in UTF-8, or as that would have a lone surrogate */
+	unsigned next, n;
+} KeyReader;
+
+static unsigned take_hex(const char *digits)
+{
+	unsigned value = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		char c = digits[i];
+
+		value = value << 4 | (unsigned)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+	}
+	return value;
+}
+
+static unsigned take_code(KeyReader *reader)
+{
+	unsigned code = take_hex(reader->at), low;
+
+	reader->at += 4;
+	if (code < 0xd800 || code > 0xdbff || reader->at[0] != '\\' || reader->at[1] != 'u')
+		return code;
+	low = take_hex(reader->at + 2);
+	if (low < 0xdc00 || low > 0xdfff)
+		return code;
+	reader->at += 6;
+	return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+}
+
+static void key_encode(KeyReader *reader, unsigned code)
+{
+	static const unsigned char firsts[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+	unsigned n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	for (unsigned i = n; i-- > 1; code >>= 6)
+		reader->bytes[i] = (unsigned char)(0x80 | (code & 0x3f));
+	reader->bytes[0] = (unsigned char)(firsts[n] | code);
+	reader->next = 0;
+	reader->n = n;
+}
+
+/* The next byte of a key that was checked. Return: -1 at its end. */
+static int key_byte(KeyReader *reader)
+{
+	static const char escapes[] = "bfnrt", meanings[] = "\b\f\n\r\t";
+	const char *escape;
+	char c;
+
+	if (reader->next < reader->n)
+		return reader->bytes[reader->next++];
+	if (*reader->at == '"')
+		return -1;
+	if (*reader->at != '\\')
+		return (unsigned char)*reader->at++;
+	c = reader->at[1];
+	reader->at += 2;
+	if (c == 'u') {
+		key_encode(reader, take_code(reader));
+		return reader->bytes[reader->next++];
+	}
+	escape = strchr(escapes, c);
+	return escape ? meanings[escape - escapes] : c;
+}
+
+static int compare_keys(const char *a, const char *b)
+{
+	KeyReader x = { .at = a + 1 }, y = { .at = b + 1 };
+	int c, d;
+
+	do {
+		c = key_byte(&x);
+		d = key_byte(&y);
+	} while (c == d && c >= 0);
+	return (c > d) - (c < d);
+}
+
+static int compare_listed(const void *a, const void *b)
+{
+	return compare_keys(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool keys_add(Keys *keys, const char *key)
+{
+	if (keys->n == keys->allocated) {
+		size_t n = keys->allocated ? 2 * keys->allocated : 64;
+		const char **grown = reallocarray(keys->keys, n, sizeof(*grown));
+
+		if (!grown) {
+			keys->no_memory = true;
+			return false;
+		}
+		keys->keys = grown;
+		keys->allocated = n;
+	}
+	keys->keys[keys->n++] = key;
+	return true;
+}
+
+/* The object that began at start ends. */
+static bool keys_close(Keys *keys, size_t start)
+{
+	bool good = true;
+
+	if (keys->n > start + 1)
+		qsort(keys->keys + start, keys->n - start, sizeof(*keys->keys), compare_listed);
+	for (size_t i = start + 1; good && i < keys->n; i++)
+		good = compare_keys(keys->keys[i - 1], keys->keys[i]) != 0;
+	keys->n = start;
+	return good;
+}
+
+/* ---- values ---- */
+
 static bool take_value(Cursor *cursor, unsigned depth);
 
 static bool take_array(Cursor *cursor, unsigned depth)
@@ -139,18 +267,23 @@ static bool take_array(Cursor *cursor, unsigned depth)
 
 static bool take_object(Cursor *cursor, unsigned depth)
 {
+	size_t start = cursor->keys ? cursor->keys->n : 0;
+
 	skip_space(cursor);
 	if (take(cursor, '}'))
 		return true;
 	do {
+		const char *key;
+
 		skip_space(cursor);
-		if (!take_string(cursor))
+		key = cursor->at;
+		if (!take_string(cursor) || (cursor->keys && !keys_add(cursor->keys, key)))
 			return false;
 		skip_space(cursor);
 		if (!take(cursor, ':') || !take_value(cursor, depth))
 			return false;
 	} while (take(cursor, ','));
-	return take(cursor, '}');
+	return take(cursor, '}') && (!cursor->keys || keys_close(cursor->keys, start));
 }
 
 /* With the white space on both sides. depth: how many more levels may open. */
@@ -192,12 +325,15 @@ static bool take_value(Cursor *cursor, unsigned depth)
 
 int state_json_check(const char *text, size_t size)
 {
-	Cursor cursor = { .at = text, .end = text + size };
+	Keys keys = { 0 };
+	Cursor cursor = { .at = text, .end = text + size, .keys = &keys };
+	bool good;
 
 	skip_space(&cursor);
-	if (cursor.at >= cursor.end || *cursor.at != '{')
-		return -EBADMSG;
-	return take_value(&cursor, STATE_JSON_DEPTH_MAX) && cursor.at == cursor.end ? 0 : -EBADMSG;
+	good = cursor.at < cursor.end && *cursor.at == '{' && take_value(&cursor, STATE_JSON_DEPTH_MAX) &&
+	       cursor.at == cursor.end;
+	free(keys.keys);
+	return good ? 0 : keys.no_memory ? -ENOMEM : -EBADMSG;
 }
 
 /* ---- objects ---- */
@@ -208,19 +344,11 @@ void state_object_done(StateObject *object)
 	*object = (StateObject){ 0 };
 }
 
-static int compare_keys(const char *a, size_t a_size, const char *b, size_t b_size)
-{
-	int r = memcmp(a, b, MIN_OF(a_size, b_size));
-
-	return r != 0 ? r : (a_size > b_size) - (a_size < b_size);
-}
-
 static int compare_members(const void *a, const void *b)
 {
 	const StateMember *x = a, *y = b;
-	int r = compare_keys(x->key, x->key_size, y->key, y->key_size);
 
-	return r != 0 ? r : (x->position > y->position) - (x->position < y->position);
+	return compare_keys(x->key, y->key);
 }
 
 static int append(StateObject *object, size_t *allocated, const StateMember *member)
@@ -238,23 +366,6 @@ static int append(StateObject *object, size_t *allocated, const StateMember *mem
 	}
 	object->members[object->n_members++] = *member;
 	return 0;
-}
-
-static void sort(StateObject *object)
-{
-	size_t n = 0;
-
-	if (object->n_members == 0)
-		return;
-	qsort(object->members, object->n_members, sizeof(StateMember), compare_members);
-	for (size_t i = 0; i < object->n_members; i++) {
-		const StateMember *next = i + 1 < object->n_members ? &object->members[i + 1] : NULL;
-
-		if (!next || compare_keys(object->members[i].key, object->members[i].key_size, next->key,
-					  next->key_size) != 0)
-			object->members[n++] = object->members[i];
-	}
-	object->n_members = n;
 }
 
 int state_object_read(const char *text, size_t size, StateObject *ret)
@@ -292,30 +403,20 @@ int state_object_read(const char *text, size_t size, StateObject *ret)
 			return r;
 		(void)take(&cursor, ',');
 	}
-	sort(&object);
+	if (object.n_members > 0)
+		qsort(object.members, object.n_members, sizeof(StateMember), compare_members);
 	*ret = object;
 	object = (StateObject){ 0 };
 	return 0;
 }
 
-const StateMember *state_object_find(const StateObject *object, const char *key, size_t key_size)
+const StateMember *state_object_find(const StateObject *object, const char *key)
 {
-	const StateMember wanted = { .key = key, .key_size = key_size };
-	size_t low = 0, high = object->n_members;
+	const StateMember wanted = { .key = key };
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const StateMember *member = &object->members[middle];
-		int r = compare_keys(wanted.key, wanted.key_size, member->key, member->key_size);
-
-		if (r == 0)
-			return member;
-		if (r < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
+	return object->n_members == 0 ? NULL
+				      : bsearch(&wanted, object->members, object->n_members,
+						sizeof(StateMember), compare_members);
 }
 
 bool state_json_same(const char *a, size_t a_size, const char *b, size_t b_size)

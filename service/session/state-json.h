@@ -14,8 +14,9 @@
 #define STATE_JSON_MEMBERS_MAX 65536u
 
 /*
- * Is text one object, with nothing but white space around it: grammar, escapes, UTF-8, depth? Return: 0 or
- * -EBADMSG.
+ * Is text one object, with nothing but white space around it: grammar, escapes, UTF-8, depth, and in no
+ * object a key twice, however it is spelled? Two readers of such a text need not see the same. Return: 0,
+ * -EBADMSG, -ENOMEM.
  */
 int state_json_check(const char *text, size_t size);
 
@@ -26,7 +27,7 @@ typedef struct StateMember {
 } StateMember;
 
 typedef struct StateObject {
-	StateMember *members; /* sorted by key, each once: of equal keys the last one holds */
+	StateMember *members; /* sorted by key */
 	size_t n_members;
 } StateObject;
 
@@ -36,8 +37,8 @@ void state_object_done(StateObject *object);
  * has. Return: 0, -E2BIG, -ENOMEM.
  */
 int state_object_read(const char *text, size_t size, StateObject *ret);
-/* Return: the member with this key (with its quotes), or NULL. */
-const StateMember *state_object_find(const StateObject *object, const char *key, size_t key_size);
+/* Return: the member with this key (with its quotes, checked), however either spells it; or NULL. */
+const StateMember *state_object_find(const StateObject *object, const char *key);
 
 /* Are both, checked before, the same but for white space between tokens? */
 bool state_json_same(const char *a, size_t a_size, const char *b, size_t b_size);

@@ -62,7 +62,7 @@ static int merge_member(Merge *merge, const Objects *objects, const StateMember 
 	bool whole;
 
 	for (size_t i = 0; i < SIDES; i++)
-		members[i] = state_object_find(&objects->of[i], name->key, name->key_size);
+		members[i] = state_object_find(&objects->of[i], name->key);
 	whole = choose(merge, members, depth, &chosen);
 	if (whole && !chosen)
 		return 0;
@@ -100,7 +100,7 @@ static int in_order(const StateObject *object, const StateObject *other, const S
 	for (size_t i = 0; i < object->n_members; i++) {
 		const StateMember *member = &object->members[i];
 
-		if (!other || !state_object_find(other, member->key, member->key_size))
+		if (!other || !state_object_find(other, member->key))
 			list[n++] = member;
 	}
 	qsort(list, n, sizeof(*list), compare_positions);

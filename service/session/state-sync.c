@@ -171,19 +171,21 @@ static int warn_agent(const Sync *sync, const StateText *agent)
 	const StateFiles *files = sync->files;
 
 	return strings_appendf(sync->warnings,
-			       "what agents save in %s/%s/%s is not brought to %s: it is %s; move it away",
+			       "what agents save in %s/%s/%s is not brought to %s: it %s; move it away",
 			       files->home, files->directory, files->name, sync->places.host_path,
-			       agent->condition == STATE_FOREIGN ? "no file of yours"
-								 : "no JSON object, or has more than 16 MiB");
+			       agent->condition == STATE_FOREIGN
+				       ? "is not a file of yours"
+				       : "is not a JSON object, has a key twice, or is larger than 16 MiB");
 }
 
 static int warn_host(const Sync *sync, const StateText *host)
 {
 	return strings_appendf(sync->warnings,
-			       "%s is neither given to agents nor brought up to date: it is %s; correct it",
+			       "%s is neither given to agents nor brought up to date: it %s; correct it",
 			       sync->places.host_path,
-			       host->condition == STATE_FOREIGN ? "no file of yours"
-								: "no JSON object, or has more than 16 MiB");
+			       host->condition == STATE_FOREIGN
+				       ? "is not a file of yours"
+				       : "is not a JSON object, has a key twice, or is larger than 16 MiB");
 }
 
 /* Return: 1 when there may be more to do, 0 when nothing is. */

@@ -74,8 +74,8 @@ static int take(const StateFiles *files, int home_fd, char ***warnings)
 		return r;
 	if (!taken.text)
 		return strings_appendf(warnings,
-				       "what a program inside saved in %s/%s was not kept: it is no JSON "
-				       "object, or has more than 16 MiB",
+				       "what a program inside saved in %s/%s was not kept: it is not a JSON "
+				       "object, has a key twice, or is larger than 16 MiB",
 				       files->home, files->name);
 	r = take_text(files, &taken);
 	if (r == 0)

@@ -122,7 +122,7 @@ static bool same(const char *a, const char *b)
 	assert_return_code(state_object_read(a, strlen(a), &x), 0);
 	assert_return_code(state_object_read(b, strlen(b), &y), 0);
 	for (size_t i = 0; i < x.n_members; i++) {
-		const StateMember *m = &x.members[i], *n = state_object_find(&y, m->key, m->key_size);
+		const StateMember *m = &x.members[i], *n = state_object_find(&y, m->key);
 
 		if (!n || !state_json_same(m->value, m->value_size, n->value, n->value_size))
 			return false;

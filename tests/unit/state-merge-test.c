@@ -22,7 +22,7 @@ static void objects_pass(void **state)
 		"{\"a\":-0.5e+7,\"b\":[true,false,null,[],{}],\"\":\"\"}",
 		"{\"a\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud800\"}",
 		"{\"\xc3\xa9\":\"\xe2\x82\xac\xf0\x9f\x98\x80\x7f\"}",
-		"{\"a\":1,\"a\":2}",
+		"{\"a\":{\"a\":{\"a\":1}},\"b\":{\"a\":1},\"c\":[{\"a\":1},{\"a\":1}]}",
 		"{\"a\":123456789012345678901234567890.123456789}",
 	};
 
@@ -85,6 +85,42 @@ static void other_texts_are_refused(void **state)
 			fail_msg("%s passes", bad[i]);
 	assert_int_equal(state_json_check("{}\0", 3), -EBADMSG);
 	assert_int_equal(state_json_check("{\"a\":\"\0\"}", 9), -EBADMSG);
+}
+
+/* A reader that takes the first of two and one that takes the last see different files. */
+static void a_key_twice_is_refused(void **state)
+{
+	static const char *const bad[] = {
+		"{\"a\":1,\"a\":2}",
+		"{\"a\":1,\"b\":2,\"a\":1}",
+		"{\"mcpServers\":{},\"mcpS\\u0065rvers\":{}}",
+		"{\"\\u006D\":1,\"\\u006d\":1}",
+		"{\"\":1,\"\":1}",
+		"{\"\xc3\xa9\":1,\"\\u00e9\":1}",
+		"{\"\xe2\x82\xac\":1,\"\\u20AC\":1}",
+		"{\"\xf0\x9f\x98\x80\":1,\"\\ud83d\\ude00\":1}",
+		"{\"\\ud800\":1,\"\\uD800\":1}",
+		"{\"\\/\":1,\"/\":1}",
+		"{\"\\n\":1,\"\\u000a\":1}",
+		"{\"\\\"\":1,\"\\u0022\":1}",
+		"{\"\\\\\":1,\"\\u005c\":1}",
+		"{\"x\":[1,{\"y\":{\"a\":1,\"\\u0061\":2}}]}",
+		"{\"x\":{\"a\":1},\"y\":{},\"z\":1,\"x\":1}",
+	};
+	static const char *const good[] = {
+		"{\"a\":1,\"A\":1,\"ab\":1,\"\":1,\"\\u0000\":1,\"\\u0000\\u0000\":1}",
+		"{\"\\ud83d\":1,\"\\ude00\":1,\"\\ud83d\\ude00\":1,\"\\ude00\\ud83d\":1}",
+		"{\"\\ud83d\\ud83d\\ude00\":1,\"\\ud83d\\ude00\":1,\"\\ud83dx\":1,\"\\ud83d\\n\":1}",
+		"{\"\\u0061\":1,\"\\\\u0061\":1}",
+		"{\"\\ud7ff\":1,\"\\ue000\":1,\"\\uffff\":1,\"\\udbff\\udfff\":1}",
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(bad); i++)
+		if (check(bad[i]) != -EBADMSG)
+			fail_msg("%s passes", bad[i]);
+	for (size_t i = 0; i < ELEMENTSOF(good); i++)
+		if (check(good[i]) < 0)
+			fail_msg("%s is refused", good[i]);
 }
 
 static void depth_is_bounded(void **state)
@@ -199,9 +235,18 @@ static void person_wins(void **state)
 	merged("{\"a\":{}}", "{\"a\":{\"x\":1}}", "{\"a\":2}", "{\"a\":2}", true);
 }
 
-static void of_equal_keys_the_last_holds(void **state)
+/* However a side spells it, it is that key. */
+static void keys_are_what_they_mean(void **state)
 {
-	merged("{\"a\":1}", "{\"a\":1,\"b\":5,\"b\":6}", "{\"a\":2}", "{\"a\":2,\"b\":6}", false);
+	merged("{\"mcpServers\":1}", "{\"mcpS\\u0065rvers\":2}", "{\"mcpServers\":3}", "{\"mcpServers\":3}",
+	       true);
+	merged("{\"mcpServers\":1}", "{\"mcpS\\u0065rvers\":2}", "{\"mcpServers\":1,\"x\":1}",
+	       "{\"mcpServers\":2,\"x\":1}", false);
+	merged("{\"a\":1,\"b\":1}", "{\"\\u0061\":1,\"b\":2}", "{\"b\":1}", "{\"b\":2}", false);
+	merged("{\"p\":{\"\xf0\x9f\x98\x80\":1}}", "{\"p\":{\"\\ud83d\\ude00\":2}}",
+	       "{\"p\":{\"\xf0\x9f\x98\x80\":3}}", "{\"p\":{\"\xf0\x9f\x98\x80\":3}}", true);
+	merged("{\"p\":{}}", "{\"p\":{\"\\u0061\":1,\"c\":1}}", "{\"p\":{\"a\":1,\"b\":1}}",
+	       "{\"p\":{\"a\":1,\"b\":1,\"c\":1}}", false);
 }
 
 static void values_keep_their_bytes(void **state)
@@ -266,6 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(objects_pass),
 		cmocka_unit_test(other_texts_are_refused),
+		cmocka_unit_test(a_key_twice_is_refused),
 		cmocka_unit_test(depth_is_bounded),
 		cmocka_unit_test(deep_nesting_ends_at_once),
 		cmocka_unit_test(white_space_does_not_count),
@@ -273,7 +319,7 @@ int main(void)
 		cmocka_unit_test(keys_of_both_sides_are_kept),
 		cmocka_unit_test(objects_are_merged_inside),
 		cmocka_unit_test(person_wins),
-		cmocka_unit_test(of_equal_keys_the_last_holds),
+		cmocka_unit_test(keys_are_what_they_mean),
 		cmocka_unit_test(values_keep_their_bytes),
 		cmocka_unit_test(many_members_are_bounded),
 		cmocka_unit_test(depth_of_merging_is_bounded),

@@ -323,7 +323,7 @@ static void agents_link_is_never_followed(void **state)
 	assert_return_code(symlink("../secret", path), errno);
 	for (int launch = 0; launch < 2; launch++) {
 		assert_return_code(sync_as(f, launch), 0);
-		warned(f, "no file of yours");
+		warned(f, "not a file of yours");
 		state_holds(f, HOST_FILE, "{\"a\":1}");
 		state_holds(f, "secret", "{\"token\":1}");
 	}
@@ -336,7 +336,7 @@ static void persons_spoilt_file_is_left(void **state)
 	state_put(f, HOST_FILE, "{\"a\":");
 	state_put(f, AGENT_FILE, "{\"a\":1}");
 	assert_return_code(sync_as(f, true), 0);
-	warned(f, "no JSON object");
+	warned(f, "not a JSON object");
 	state_holds(f, HOST_FILE, "{\"a\":");
 	state_holds(f, AGENT_FILE, "{\"a\":1}");
 }
