@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/plan/config-drift.h"
 
+#include "service/plan/config-keys.h"
 #include "service/plan/config-values.h"
 
 #define ENVIRONMENT_ORIGIN "environment "
@@ -11,7 +12,7 @@ typedef struct Drift {
 	int error;
 } Drift;
 
-static void drift_add(Drift *drift, const char *key, const char *text, const char *what)
+static void drift_tell(Drift *drift, const char *key, const char *text, const char *what)
 {
 	_cleanup_free_ char *shown = text ? config_display(text) : strdup("");
 
@@ -26,6 +27,14 @@ static void drift_add(Drift *drift, const char *key, const char *text, const cha
 		       : strings_appendf(&drift->lines, "started with %s%s%s, which %s now; start it anew",
 					 key, *shown ? " " : "", shown, what);
 	drift->n++;
+}
+
+static void drift_add(Drift *drift, ConfigKey key, const char *text)
+{
+	const ConfigRow *row = config_row(key);
+
+	drift_tell(drift, row->drift_name ?: row->name, text,
+		   row->drift_cause ?: "the configuration does not give");
 }
 
 /* The values of root's file alone. Return: 0 or -ENOMEM. */
@@ -48,52 +57,33 @@ static int without_environment(const Config *config, Config *ret)
 	return 0;
 }
 
-static void drift_lists(Drift *drift, const Config *then, const Config *now)
+static void drift_list(Drift *drift, const Config *then, const Config *now, ConfigKey key)
 {
-	static const ConfigKey keys[] = { CONFIG_LOCAL_PORT, CONFIG_CALLBACK_PORT, CONFIG_ALLOW_WRITE,
-					  CONFIG_PASS_ENV, CONFIG_ALLOW_DEVICE };
+	const ConfigValue *value;
+	size_t index = 0;
 
-	for (size_t i = 0; i < ELEMENTSOF(keys); i++) {
-		const ConfigValue *value;
-		size_t index = 0;
-
-		while ((value = config_next(then, keys[i], &index)))
-			if (!config_find(now, keys[i], value->text))
-				drift_add(drift, config_key_name(keys[i]), value->text,
-					  "the configuration does not give");
-	}
+	while ((value = config_next(then, key, &index)))
+		if (!config_find(now, key, value->text))
+			drift_add(drift, key, value->text);
 }
 
-static void drift_flags(Drift *drift, const Config *then, const Config *now)
+/* A limit that is not set is the highest. */
+static uint64_t limit(const Config *config, ConfigKey key)
 {
-	if (!config_flag(then, CONFIG_EGRESS_JAIL) && config_flag(now, CONFIG_EGRESS_JAIL))
-		drift_add(drift, "egress-jail", "0", "the configuration does not give");
-	if (!config_flag(then, CONFIG_NO_FORGE) && config_flag(now, CONFIG_NO_FORGE))
-		drift_add(drift, "the logins of the forges", NULL, "no-forge hides");
-	if (config_flag(then, CONFIG_GPU) && !config_flag(now, CONFIG_GPU))
-		drift_add(drift, "gpu", NULL, "the configuration does not give");
-	/* Under the outer one the host's command lines are readable. */
-	if (config_procfs(then) != PROCFS_PRIVATE && config_procfs(now) == PROCFS_PRIVATE)
-		drift_add(drift, "a /proc that may be the host's", NULL, "procfs = private does not allow");
+	return config_number(config, key) - 1;
 }
 
-static void drift_scalars(Drift *drift, const Config *then, const Config *now)
+static void drift_single(Drift *drift, const Config *then, const Config *now, ConfigKey key)
 {
-	const char *root = config_text(then, CONFIG_WORKSPACE_ROOT),
-		   *root_now = config_text(now, CONFIG_WORKSPACE_ROOT);
-	uint64_t port = config_number(then, CONFIG_LOCAL_MODEL_PORT);
+	const ConfigRow *row = config_row(key);
+	const char *before = config_text(then, key), *after = config_text(now, key);
 
-	if (root && (!root_now || !streq(root, root_now)))
-		drift_add(drift, "workspace-root", root, "the configuration does not give");
-	if (port != 0 && port != config_number(now, CONFIG_LOCAL_MODEL_PORT))
-		drift_add(drift, "local-model-port", config_text(then, CONFIG_LOCAL_MODEL_PORT),
-			  "the configuration does not give");
-	/* 0: no limit. */
-	if (config_number(now, CONFIG_MEMORY_MAX) != 0 &&
-	    config_number(then, CONFIG_MEMORY_MAX) - 1 > config_number(now, CONFIG_MEMORY_MAX) - 1)
-		drift_add(drift, "more memory", NULL, "memory-max does not allow");
-	if (config_number(then, CONFIG_TASKS_MAX) > config_number(now, CONFIG_TASKS_MAX))
-		drift_add(drift, "more tasks", NULL, "tasks-max does not allow");
+	if (row->drift == DRIFT_TEXT && before && !streq(before, "0") && (!after || !streq(before, after)))
+		drift_add(drift, key, before);
+	if (row->drift == DRIFT_FLAG && !streq(before, row->narrows) && streq(after, row->narrows))
+		drift_add(drift, key, NULL);
+	if (row->drift == DRIFT_LIMIT && limit(then, key) > limit(now, key))
+		drift_add(drift, key, NULL);
 }
 
 static bool strings_have(char *const *strings, const char *text)
@@ -114,7 +104,7 @@ static void drift_groups(Drift *drift, const Config *then, const Config *now)
 	}
 	for (size_t i = 0; after[i]; i++)
 		if (!strings_have(before, after[i]))
-			drift_add(drift, "the group, if its user is in it,", after[i], "deny-group has");
+			drift_tell(drift, "the group, if its user is in it,", after[i], "deny-group has");
 }
 
 int config_drift(const Config *then, const Config *now, char ***ret)
@@ -124,9 +114,15 @@ int config_drift(const Config *then, const Config *now, char ***ret)
 
 	drift.error = without_environment(then, &given);
 	if (drift.error == 0) {
-		drift_flags(&drift, &given, now);
-		drift_lists(&drift, &given, now);
-		drift_scalars(&drift, &given, now);
+		for (int key = 0; key < CONFIG_KEY_MAX; key++) {
+			drift_single(&drift, &given, now, (ConfigKey)key);
+			if (config_row((ConfigKey)key)->drift == DRIFT_LIST)
+				drift_list(&drift, &given, now, (ConfigKey)key);
+		}
+		/* Under the outer one the host's command lines are readable. */
+		if (config_procfs(&given) != PROCFS_PRIVATE && config_procfs(now) == PROCFS_PRIVATE)
+			drift_tell(&drift, "a /proc that may be the host's", NULL,
+				   "procfs = private does not allow");
 		drift_groups(&drift, &given, now);
 	}
 	if (drift.error == 0 && drift.more > 0)

@@ -2,6 +2,7 @@
 #include "service/plan/config.h"
 
 #include "dbus/names.h"
+#include "service/plan/config-keys.h"
 #include "service/plan/config-values.h"
 
 /*
@@ -14,66 +15,55 @@
 /* So many new values of one variable can be asked about; more is no question that a person can answer. */
 #define WIDENED_VALUES_MAX 64u
 
-#define SPLIT_WORDS " ,\n"
-#define SPLIT_LINES "\n"
-
 typedef struct Twin {
-	const char *variable;
 	ConfigKey key;
-	const char *split;   /* lists: the characters between values */
-	const char *narrows; /* scalars: the value that never gives more; NULL when every change may */
-	const char *asks;    /* what the widened value means; the values follow */
+	const ConfigRow *row;
 } Twin;
-
-/* In the order in which the sentences come: what opens most comes first. */
-static const Twin twins[] = {
-	{ "CLAUDE_SANDBOX_EGRESS_JAIL", CONFIG_EGRESS_JAIL, NULL, "1",
-	  "switches the network jail off: the agent shares the network of the machine" },
-	{ "CLAUDE_SANDBOX_WORKSPACE_ROOT", CONFIG_WORKSPACE_ROOT, NULL, NULL,
-	  "makes another directory writable for the agent:" },
-	{ "CLAUDE_SANDBOX_ALLOW_WRITE", CONFIG_ALLOW_WRITE, SPLIT_LINES, NULL, "lets the agent write to" },
-	{ "CLAUDE_SANDBOX_ALLOW_IP", CONFIG_ALLOW_IP, SPLIT_WORDS, NULL, "lets the agent reach" },
-	{ "CLAUDE_SANDBOX_LOCAL_PORTS", CONFIG_LOCAL_PORT, SPLIT_WORDS, NULL,
-	  "lets the agent reach on the machine's own 127.0.0.1 the port" },
-	{ "CLAUDE_SANDBOX_LOCAL_MODEL_PORT", CONFIG_LOCAL_MODEL_PORT, NULL, "0",
-	  "lets the agent reach on the machine's own 127.0.0.1 the port" },
-	{ "CLAUDE_SANDBOX_CALLBACK_PORTS", CONFIG_CALLBACK_PORT, SPLIT_WORDS, NULL,
-	  "lets the agent listen on the machine's own 127.0.0.1 at the port" },
-	{ "CLAUDE_SANDBOX_PASS_ENV", CONFIG_PASS_ENV, SPLIT_WORDS, NULL, "passes to the agent the variable" },
-	{ "CLAUDE_SANDBOX_ALLOW_DEVICES", CONFIG_ALLOW_DEVICE, SPLIT_LINES, NULL,
-	  "gives the agent the device" },
-	{ "CLAUDE_SANDBOX_GPU", CONFIG_GPU, NULL, "0", "gives the agent the graphics devices" },
-	{ "CLAUDE_SANDBOX_NO_FORGE", CONFIG_NO_FORGE, NULL, "1",
-	  "gives the agent the logins of gh and glab, which the configuration hides" },
-};
 
 /* Set inside, and so perhaps by a person who looks around there. */
 static const char *const own_variables[] = { "CLAUDE_SANDBOX_ENTRY_GUARD" };
 
 bool config_twin_is_known(const char *name, size_t n)
 {
-	for (size_t i = 0; i < ELEMENTSOF(twins); i++)
-		if (strlen(twins[i].variable) == n && memcmp(twins[i].variable, name, n) == 0)
+	for (int key = 0; key < CONFIG_KEY_MAX; key++) {
+		const char *variable = config_row((ConfigKey)key)->variable;
+
+		if (variable && strlen(variable) == n && memcmp(variable, name, n) == 0)
 			return true;
+	}
 	for (size_t i = 0; i < ELEMENTSOF(own_variables); i++)
 		if (strlen(own_variables[i]) == n && memcmp(own_variables[i], name, n) == 0)
 			return true;
 	return false;
 }
 
-static int refuse_twin(const Twin *twin, const char *reason, char **ret_problem)
+/* The variables in the order of their ranks. */
+static bool twin_at(unsigned rank, Twin *ret)
 {
-	return refuse(ret_problem, -EINVAL, "environment %s: %s", twin->variable, reason);
+	for (int key = 0; key < CONFIG_KEY_MAX; key++) {
+		const ConfigRow *row = config_row((ConfigKey)key);
+
+		if (row->variable && row->rank == rank) {
+			*ret = (Twin){ .key = (ConfigKey)key, .row = row };
+			return true;
+		}
+	}
+	return false;
+}
+
+static int refuse_twin(const Twin twin, const char *reason, char **ret_problem)
+{
+	return refuse(ret_problem, -EINVAL, "environment %s: %s", twin.row->variable, reason);
 }
 
 /* The value of the variable, or NULL; twice is refused, since programs differ about which one counts. */
-static int twin_value(const Twin *twin, char *const *environment, const char **ret, char **ret_problem)
+static int twin_value(const Twin twin, char *const *environment, const char **ret, char **ret_problem)
 {
-	size_t n = strlen(twin->variable);
+	size_t n = strlen(twin.row->variable);
 	const char *found = NULL;
 
 	for (size_t i = 0; environment && environment[i]; i++) {
-		if (strncmp(environment[i], twin->variable, n) != 0 || environment[i][n] != '=')
+		if (strncmp(environment[i], twin.row->variable, n) != 0 || environment[i][n] != '=')
 			continue;
 		if (found)
 			return refuse_twin(twin, "set twice; keep one", ret_problem);
@@ -83,32 +73,32 @@ static int twin_value(const Twin *twin, char *const *environment, const char **r
 	return 0;
 }
 
-static int twin_append(Config *config, const Twin *twin, const char *text, char **ret_problem)
+static int twin_append(Config *config, const Twin twin, const char *text, char **ret_problem)
 {
 	_cleanup_free_ char *origin = NULL;
 	int r;
 
-	if (asprintf(&origin, "environment %s", twin->variable) < 0) {
+	if (asprintf(&origin, "environment %s", twin.row->variable) < 0) {
 		origin = NULL;
 		return -ENOMEM;
 	}
-	r = config_append(config, twin->key, text, "", origin);
+	r = config_append(config, twin.key, text, "", origin);
 	if (r == -E2BIG)
 		return refuse_twin(twin, "too many values together with the configuration; shorten the list",
 				   ret_problem);
 	return r;
 }
 
-static int parse_value(const Twin *twin, const char *text, char **ret, char **ret_problem)
+static int parse_value(const Twin twin, const char *text, char **ret, char **ret_problem)
 {
 	_cleanup_free_ char *reason = NULL;
-	int r = config_value_parse(twin->key, text, ret, &reason);
+	int r = config_value_parse(twin.key, text, ret, &reason);
 
 	return r == -EINVAL ? refuse_twin(twin, reason, ret_problem) : r;
 }
 
 /* Add to the one sentence of a twin: "VARIABLE asks VALUE, VALUE". */
-static int sentence_extend(char **sentence, const Twin *twin, const char *text)
+static int sentence_extend(char **sentence, const Twin twin, const char *text)
 {
 	_cleanup_free_ char *shown = config_display(text);
 
@@ -116,10 +106,10 @@ static int sentence_extend(char **sentence, const Twin *twin, const char *text)
 		return -ENOMEM;
 	if (*sentence)
 		return refuse(sentence, 0, "%s, %s", *sentence, shown);
-	return refuse(sentence, 0, "%s %s %s", twin->variable, twin->asks, shown);
+	return refuse(sentence, 0, "%s %s %s", twin.row->variable, twin.row->asks, shown);
 }
 
-static int list_add(Config *config, const Twin *twin, const char *text, char **sentence, char **ret_problem)
+static int list_add(Config *config, const Twin twin, const char *text, char **sentence, char **ret_problem)
 {
 	size_t n_new = 0;
 
@@ -128,8 +118,8 @@ static int list_add(Config *config, const Twin *twin, const char *text, char **s
 		size_t n;
 		int r;
 
-		text += strspn(text, twin->split);
-		n = strcspn(text, twin->split);
+		text += strspn(text, twin.row->separators);
+		n = strcspn(text, twin.row->separators);
 		if (n == 0)
 			return 0;
 		one = strndup(text, n);
@@ -140,7 +130,7 @@ static int list_add(Config *config, const Twin *twin, const char *text, char **s
 		r = parse_value(twin, one, &canonical, ret_problem);
 		if (r < 0)
 			return r;
-		if (config_find(config, twin->key, canonical))
+		if (config_find(config, twin.key, canonical))
 			continue;
 		if (++n_new > WIDENED_VALUES_MAX)
 			return refuse_twin(
@@ -157,19 +147,19 @@ static int list_add(Config *config, const Twin *twin, const char *text, char **s
 }
 
 /* Does the configuration give this already, though in other words? */
-static bool scalar_is_given(const Config *config, const Twin *twin, const char *text)
+static bool scalar_is_given(const Config *config, const Twin twin, const char *text)
 {
-	if (twin->narrows && streq(text, twin->narrows))
+	if (twin.row->narrows && streq(text, twin.row->narrows))
 		return true;
 	/* The model's port is one of the local ports and may be among them. */
-	return twin->key == CONFIG_LOCAL_MODEL_PORT && config_find(config, CONFIG_LOCAL_PORT, text);
+	return twin.key == CONFIG_LOCAL_MODEL_PORT && config_find(config, CONFIG_LOCAL_PORT, text);
 }
 
-static int scalar_set(Config *config, const Twin *twin, const char *text, char **sentence, char **ret_problem)
+static int scalar_set(Config *config, const Twin twin, const char *text, char **sentence, char **ret_problem)
 {
 	_cleanup_free_ char *canonical = NULL;
-	ConfigValue *before = config_find(config, twin->key, NULL);
-	const char *now = config_text(config, twin->key);
+	ConfigValue *before = config_find(config, twin.key, NULL);
+	const char *now = config_text(config, twin.key);
 	int r;
 
 	r = parse_value(twin, text, &canonical, ret_problem);
@@ -179,8 +169,9 @@ static int scalar_set(Config *config, const Twin *twin, const char *text, char *
 		return 0;
 
 	if (!scalar_is_given(config, twin, canonical)) {
-		r = config_key_is_flag(twin->key) ? refuse(sentence, 0, "%s %s", twin->variable, twin->asks)
-						  : sentence_extend(sentence, twin, canonical);
+		r = config_key_is_flag(twin.key)
+			    ? refuse(sentence, 0, "%s %s", twin.row->variable, twin.row->asks)
+			    : sentence_extend(sentence, twin, canonical);
 		if (r < 0)
 			return r;
 	}
@@ -210,24 +201,24 @@ int config_add_environment(Config *config, char *const *environment, char ***ret
 {
 	_cleanup_(strings_freep) char **widenings = NULL;
 	_cleanup_(config_done) Config wider = CONFIG_INIT;
+	Twin twin;
 	int r;
 
 	r = config_copy(config, &wider);
 	if (r < 0)
 		return r;
 
-	for (size_t i = 0; i < ELEMENTSOF(twins); i++) {
+	for (unsigned rank = 0; twin_at(rank, &twin); rank++) {
 		_cleanup_free_ char *sentence = NULL;
 		const char *text = NULL;
 
-		r = twin_value(&twins[i], environment, &text, ret_problem);
+		r = twin_value(twin, environment, &text, ret_problem);
 		if (r < 0)
 			return r;
 		if (!text || !*text)
 			continue;
-		r = config_key_is_list(twins[i].key)
-			    ? list_add(&wider, &twins[i], text, &sentence, ret_problem)
-			    : scalar_set(&wider, &twins[i], text, &sentence, ret_problem);
+		r = twin.row->list ? list_add(&wider, twin, text, &sentence, ret_problem)
+				   : scalar_set(&wider, twin, text, &sentence, ret_problem);
 		if (r < 0)
 			return r;
 		if (sentence && strings_append(&widenings, sentence) < 0)

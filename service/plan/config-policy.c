@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/plan/config.h"
 
+#include "service/plan/config-keys.h"
 #include "service/plan/config-values.h"
 
 #define FROM_DEFAULT "default"
-
-/* What holds where nothing was said. NULL: no value (and for the lists an empty one). */
-static const char *const defaults[CONFIG_KEY_MAX] = {
-	[CONFIG_NO_FORGE] = "0",      [CONFIG_EGRESS_JAIL] = "1", [CONFIG_LOCAL_MODEL_PORT] = "0",
-	[CONFIG_GPU] = "0",           [CONFIG_PROCFS] = "auto",   [CONFIG_TASKS_MAX] = "4096",
-	[CONFIG_MAX_SESSIONS] = "64",
-};
 
 /* Membership of one of these is root by another name, or the way to every other user's data. */
 static const char *const default_deny_groups[] = {
@@ -22,7 +16,7 @@ static const char *setting(const Config *config, ConfigKey key)
 {
 	const ConfigValue *value = config_find(config, key, NULL);
 
-	return value ? value->text : defaults[key];
+	return value ? value->text : config_row(key)->initial;
 }
 
 bool config_flag(const Config *config, ConfigKey key)
@@ -101,15 +95,17 @@ void config_policy(const Config *config, ConfigPolicyFunction function, void *us
 		size_t index = 0;
 
 		while ((value = config_next(config, key, &index))) {
-			_cleanup_free_ char *shown = key == CONFIG_MEMORY_MAX ? show_size(value->text)
-									      : config_display(value->text);
+			_cleanup_free_ char *shown = config_row(key)->type == TYPE_SIZE
+							     ? show_size(value->text)
+							     : config_display(value->text);
 
 			function(userdata, config_key_name(key), shown ?: "?", value->origin);
 		}
 		if (config_find(config, key, NULL))
 			continue;
 		if (key != CONFIG_DENY_GROUP) {
-			function(userdata, config_key_name(key), defaults[key] ?: "", FROM_DEFAULT);
+			function(userdata, config_key_name(key), config_row(key)->initial ?: "",
+				 FROM_DEFAULT);
 			continue;
 		}
 		for (size_t i = 0; i < ELEMENTSOF(default_deny_groups); i++)

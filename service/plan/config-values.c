@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 
+#include "service/plan/config-keys.h"
 #include "service/plan/device-rules.h"
 #include "service/plan/workspace-rules.h"
 
@@ -54,9 +55,15 @@ static bool number_parse(const char *text, size_t n, uint64_t max, uint64_t *ret
 
 static int parse_flag(const char *text, char **ret, char **ret_problem)
 {
-	if (!streq(text, "0") && !streq(text, "1"))
-		return refuse_value(ret_problem, text, "is neither 0 nor 1; write one of them");
-	return take_copy(text, ret);
+	static const char *const words[][2] = {
+		{ "0", "1" }, { "no", "yes" }, { "off", "on" }, { "false", "true" }
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(words); i++)
+		for (unsigned value = 0; value < 2; value++)
+			if (strcasecmp(text, words[i][value]) == 0)
+				return take_copy(words[0][value], ret);
+	return refuse_value(ret_problem, text, "is neither yes nor no; write one of them");
 }
 
 static int parse_port(const char *text, char **ret, char **ret_problem)
@@ -313,102 +320,27 @@ static int parse_group(const char *text, char **ret, char **ret_problem)
 	return take_copy(text, ret);
 }
 
-static const struct {
-	const char *name;
-	ValueFunction parse;
-	bool list, split;
-} keys[CONFIG_KEY_MAX] = {
-	[CONFIG_WORKSPACE_ROOT] = { "workspace-root", parse_workspace },
-	[CONFIG_NO_FORGE] = { "no-forge", parse_flag },
-	[CONFIG_EGRESS_JAIL] = { "egress-jail", parse_flag },
-	[CONFIG_ALLOW_IP] = { "allow-ip", parse_address, .list = true },
-	[CONFIG_LOCAL_PORT] = { "local-port", parse_port, .list = true },
-	[CONFIG_LOCAL_MODEL_PORT] = { "local-model-port", parse_model_port },
-	[CONFIG_CALLBACK_PORT] = { "callback-port", parse_port, .list = true },
-	[CONFIG_ALLOW_WRITE] = { "allow-write", parse_writable, .list = true },
-	[CONFIG_PASS_ENV] = { "pass-env", parse_variable, .list = true, .split = true },
-	[CONFIG_GPU] = { "gpu", parse_flag },
-	[CONFIG_ALLOW_DEVICE] = { "allow-device", parse_device, .list = true },
-	[CONFIG_PROCFS] = { "procfs", parse_procfs },
-	[CONFIG_FORGE_HOST] = { "forge-host", parse_host, .list = true },
-	[CONFIG_DENY_GROUP] = { "deny-group", parse_group, .list = true },
-	[CONFIG_MEMORY_MAX] = { "memory-max", parse_size },
-	[CONFIG_TASKS_MAX] = { "tasks-max", parse_tasks },
-	[CONFIG_MAX_SESSIONS] = { "max-sessions", parse_sessions },
+static const ValueFunction parsers[CONFIG_TYPE_MAX] = {
+	[TYPE_FLAG] = parse_flag,
+	[TYPE_PORT] = parse_port,
+	[TYPE_PORT_OR_0] = parse_model_port,
+	[TYPE_TASKS] = parse_tasks,
+	[TYPE_SESSIONS] = parse_sessions,
+	[TYPE_SIZE] = parse_size,
+	[TYPE_WRITABLE] = parse_writable,
+	[TYPE_WORKSPACE] = parse_workspace,
+	[TYPE_DEVICE] = parse_device,
+	[TYPE_ADDRESS] = parse_address,
+	[TYPE_VARIABLE] = parse_variable,
+	[TYPE_PROCFS] = parse_procfs,
+	[TYPE_HOST] = parse_host,
+	[TYPE_GROUP] = parse_group,
 };
-
-const char *config_key_name(ConfigKey key)
-{
-	return keys[key].name;
-}
-
-ConfigKey config_key_from_name(const char *name, size_t n)
-{
-	for (int key = 0; key < CONFIG_KEY_MAX; key++)
-		if (strlen(keys[key].name) == n && memcmp(keys[key].name, name, n) == 0)
-			return (ConfigKey)key;
-	return CONFIG_KEY_INVALID;
-}
-
-bool config_key_is_list(ConfigKey key)
-{
-	return keys[key].list;
-}
-
-bool config_key_is_split(ConfigKey key)
-{
-	return keys[key].split;
-}
-
-bool config_key_is_flag(ConfigKey key)
-{
-	return keys[key].parse == parse_flag;
-}
 
 int config_value_parse(ConfigKey key, const char *text, char **ret_text, char **ret_problem)
 {
 	if (strlen(text) > CONFIG_TEXT_MAX)
 		return refuse(ret_problem, -EINVAL, "the value is longer than %u bytes; shorten it",
 			      CONFIG_TEXT_MAX);
-	return keys[key].parse(text, ret_text, ret_problem);
-}
-
-/* Letters compare without case, and '_' is '-'. */
-static char folded(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return (char)(c - 'A' + 'a');
-	return c == '_' ? '-' : c;
-}
-
-/* Do a and b differ by at most one inserted, left out or replaced character? */
-static bool nearly_equal(const char *a, const char *b)
-{
-	while (*a && folded(*a) == folded(*b)) {
-		a++;
-		b++;
-	}
-	for (int way = 0; way < 3; way++) {
-		const char *x = a, *y = b;
-
-		if (way != 1 && *x)
-			x++;
-		if (way != 2 && *y)
-			y++;
-		while (*x && folded(*x) == folded(*y)) {
-			x++;
-			y++;
-		}
-		if (!*x && !*y)
-			return true;
-	}
-	return false;
-}
-
-const char *config_key_suggestion(const char *name)
-{
-	for (int key = 0; key < CONFIG_KEY_MAX; key++)
-		if (nearly_equal(keys[key].name, name))
-			return keys[key].name;
-	return NULL;
+	return parsers[config_row(key)->type](text, ret_text, ret_problem);
 }

@@ -214,10 +214,10 @@ static void test_environment_refusals(void **state)
 		const char *words[4];
 	} rows[] = {
 		{ "",
-		  "CLAUDE_SANDBOX_NO_FORGE=yes",
+		  "CLAUDE_SANDBOX_NO_FORGE=maybe",
 		  NULL,
-		  { "environment CLAUDE_SANDBOX_NO_FORGE: 'yes'", "0 nor 1" } },
-		{ "", "CLAUDE_SANDBOX_EGRESS_JAIL=off", NULL, { "CLAUDE_SANDBOX_EGRESS_JAIL", "'off'" } },
+		  { "environment CLAUDE_SANDBOX_NO_FORGE: 'maybe'", "yes nor no" } },
+		{ "", "CLAUDE_SANDBOX_EGRESS_JAIL=of", NULL, { "CLAUDE_SANDBOX_EGRESS_JAIL", "'of'" } },
 		{ "", "CLAUDE_SANDBOX_GPU= 1", NULL, { "CLAUDE_SANDBOX_GPU" } },
 		{ "",
 		  "CLAUDE_SANDBOX_WORKSPACE_ROOT=w",
