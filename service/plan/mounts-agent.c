@@ -16,23 +16,29 @@ static bool is_below_home(const PlanBuild *build, const char *path, const char *
 	return rest && (*rest == '/' || *rest == '\0');
 }
 
-/* Does path lie in the state of an agent, whose sessions may have written it, and not behind a mask of it? */
-static bool in_state(const PlanBuild *build, const char *path, const char **ret_profile)
+/*
+ * Does path lie in the state of an agent, whose sessions may have written it, and not behind a mask of it?
+ * Return: 1, 0 or -ENOMEM.
+ */
+static int find_state(const PlanBuild *build, const char *path, const char **ret_profile)
 {
 	const Profile *profile;
 
 	for (size_t i = 0; (profile = profile_at(i)); i++) {
-		bool inside = false;
+		bool inside = profile->state && is_below_home(build, path, profile->state);
 
-		for (const char *const *name = profile->directories; *name; name++)
-			inside = inside || is_below_home(build, path, *name);
-		for (const char *const *name = profile->masks; *name; name++)
-			inside = inside && !is_below_home(build, path, *name);
+		for (const char *const *name = profile->session_names; inside && *name; name++) {
+			_cleanup_free_ char *hidden = profile_path(profile, *name);
+
+			if (!hidden)
+				return -ENOMEM;
+			inside = !is_below_home(build, path, hidden);
+		}
 		*ret_profile = profile->name;
 		if (inside)
-			return true;
+			return 1;
 	}
-	return false;
+	return 0;
 }
 
 /* Would a session like this one write to path, or to what lies in it? Then an earlier one may have. */
@@ -41,7 +47,10 @@ static int check_place(PlanBuild *build, const char *path)
 	const Entry *entry = plan_covering(build->plan, path);
 	const char *profile;
 
-	if (in_state(build, path, &profile))
+	int r = find_state(build, path, &profile);
+	if (r < 0)
+		return r;
+	if (r > 0)
 		return build_refuse(
 			build, CS_ERROR_PLAN_REFUSED,
 			"the agent's program %s lies in the state of %s, which its sessions may write; "

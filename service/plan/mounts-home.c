@@ -303,17 +303,17 @@ int build_profile(PlanBuild *build)
 		return -ENOMEM;
 	}
 
-	for (size_t i = 0; profile->directories[i]; i++) {
-		r = expose(build, profile->directories[i], EXPOSE_DIRECTORY, ENTRY_RW, origin,
+	if (profile->state) {
+		r = expose(build, profile->state, EXPOSE_DIRECTORY, ENTRY_RW, origin,
 			   "the agent's own state");
 		if (r == -ENOENT)
-			r = warn_missing(build, profile->directories[i]);
+			r = warn_missing(build, profile->state);
 		if (r < 0)
 			return r;
 	}
-	if (profile->state_file) {
-		_cleanup_free_ char *path = below(build->home, profile->state_file);
-		_cleanup_free_ char *text = below(profile->directories[0], profile->state_file);
+	if (profile->home_file) {
+		_cleanup_free_ char *path = below(build->home, profile->home_file);
+		_cleanup_free_ char *text = profile_path(profile, profile->home_file);
 
 		r = path && text ? plan_add_link(build->plan, path, text, origin,
 						 "what the agent saves there comes out to the person's file "
@@ -332,8 +332,11 @@ int build_profile(PlanBuild *build)
 			return r;
 	}
 
-	for (size_t i = 0; profile->masks[i]; i++) {
-		r = mask(build, profile->masks[i], origin, "the person's own session runs what lies there");
+	for (size_t i = 0; profile->session_names[i]; i++) {
+		_cleanup_free_ char *name = profile_path(profile, profile->session_names[i]);
+
+		r = name ? mask(build, name, origin, "the person's own session runs what lies there")
+			 : -ENOMEM;
 		if (r < 0)
 			return r;
 	}

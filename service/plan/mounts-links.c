@@ -82,24 +82,20 @@ static int check(PlanBuild *build, const char *name)
 /* Where its skills lie deeper, that is where a person keeps what the agent is told. */
 static int check_above_skills(PlanBuild *build)
 {
-	const char *skills = build->profile->skills;
-	_cleanup_free_ char *above = skills ? strndup(skills, (size_t)(strrchr(skills, '/') - skills)) : NULL;
+	const char *skills = build->profile->skills, *slash = skills ? strrchr(skills, '/') : NULL;
+	_cleanup_free_ char *above = slash ? profile_path(build->profile, skills) : NULL;
 
 	if (!above)
-		return skills ? -ENOMEM : 0;
-	for (const char *const *name = build->profile->directories; *name; name++)
-		if (streq(*name, above))
-			return 0;
+		return slash ? -ENOMEM : 0;
+	*strrchr(above, '/') = 0;
 	return check(build, above);
 }
 
 int build_check_links(PlanBuild *build)
 {
 	const Profile *profile = build->profile;
-	int r = 0;
+	int r = profile->state ? check(build, profile->state) : 0;
 
-	for (size_t i = 0; r >= 0 && profile->directories[i]; i++)
-		r = check(build, profile->directories[i]);
 	if (r >= 0)
 		r = check_above_skills(build);
 	return r < 0 ? r : check(build, ".agents/skills");

@@ -8,43 +8,63 @@
 static const Profile profiles[] = {
 	{
 		.name = "claude",
-		.directories = LIST(".claude"),
-		/* The target of the alias that Claude puts into a person's shell. */
-		.masks = LIST(".claude/local"),
-		.state_file = ".claude.json",
+		.state = ".claude",
+		.account_directories =
+			LIST("agents", "commands", "output-styles", "plugins", "rules", "skills"),
+		.account_files = LIST(".claude.json", ".credentials.json", "CLAUDE.md", "keybindings.json",
+				      "settings.json", "settings.local.json"),
+		.account_locks = LIST(".claude.json.lock", ".oauth_refresh.lock"),
+		.home_file = ".claude.json",
+		/* "local" is the target of the alias that Claude puts into a person's shell. */
+		.session_names = LIST("local/"),
+		.transcripts = "projects",
+		.transcripts_kept = TRANSCRIPTS_DASHED,
 		.first_arguments = LIST("--no-chrome"),
 		.removed_arguments = LIST("--chrome"),
 		/* Its own updates would only fill a private directory, hundreds of MiB at a time. */
 		.variables = LIST("CLAUDE_CONFIG_DIR=$HOME/.claude", "DISABLE_AUTOUPDATER=1"),
-		.skills = ".claude/skills",
+		.skills = "skills",
 		.temp_root = true,
 		.native_path = true,
 	},
 	{
 		.name = "codex",
-		.directories = LIST(".codex"),
-		/* A native Codex later starts the service that lies in the first, and hands its turns to
-		 * the socket that the others name. */
-		.masks = LIST(".codex/packages", ".codex/app-server-control", ".codex/app-server-daemon"),
+		.state = ".codex",
+		.account_directories = LIST("prompts", "rules", "skills"),
+		.account_files = LIST("AGENTS.md", "auth.json", "config.toml"),
+		.account_locks = LIST(),
+		/* The service that Codex starts in the background, and a copy of all its programs for that. */
+		.session_names = LIST("app-server-control/", "app-server-daemon/", "packages/"),
+		.transcripts = "sessions",
+		.transcripts_kept = TRANSCRIPTS_DATED,
 		.first_arguments = LIST(),
 		.removed_arguments = LIST(),
 		.variables = LIST("CODEX_UPDATE_DISABLED=1"),
 		.beside = "codex-path", /* the ripgrep that it brings; more lies next to it */
-		.skills = ".codex/skills",
+		.skills = "skills",
 	},
 	{
 		.name = "pi",
-		.directories = LIST(".pi"),
-		.masks = LIST(),
+		.state = ".pi",
+		.account_directories =
+			LIST("agent/extensions", "agent/prompts", "agent/skills", "agent/themes"),
+		.account_files = LIST("agent/AGENTS.md", "agent/auth.json", "agent/models.json",
+				      "agent/settings.json"),
+		.account_locks = LIST("agent/auth.json.lock", "agent/settings.json.lock"),
+		.session_names = LIST(),
+		.transcripts = "agent/sessions",
+		.transcripts_kept = TRANSCRIPTS_FRAMED,
 		.first_arguments = LIST(),
 		.removed_arguments = LIST(),
 		.variables = LIST("PI_SKIP_VERSION_CHECK=1"),
-		.skills = ".pi/agent/skills",
+		.skills = "agent/skills",
 	},
 	{
 		.name = "shell",
-		.directories = LIST(),
-		.masks = LIST(),
+		.account_directories = LIST(),
+		.account_files = LIST(),
+		.account_locks = LIST(),
+		.session_names = LIST(),
 		.first_arguments = LIST(),
 		.removed_arguments = LIST(),
 		/* What Debian's /etc/bash.bashrc puts before the prompt: nobody types on the wrong side. */
@@ -64,6 +84,15 @@ const Profile *profile_find(const char *name)
 const Profile *profile_at(size_t index)
 {
 	return index < ELEMENTSOF(profiles) ? &profiles[index] : NULL;
+}
+
+char *profile_path(const Profile *profile, const char *name)
+{
+	size_t n = strlen(name);
+	char *path;
+
+	n -= n > 0 && name[n - 1] == '/';
+	return asprintf(&path, "%s/%.*s", profile->state, (int)n, name) < 0 ? NULL : path;
 }
 
 static bool list_has(const char *const *list, const char *string)

@@ -22,13 +22,10 @@ int preparation_make_state(Preparation *preparation, char **ret_problem)
 		return r;
 	if (r < 0 || !S_ISDIR(home.mode) || home.uid != request->uid)
 		return 0;
-	for (size_t i = 0; preparation->profile->directories[i]; i++) {
-		const char *name = preparation->profile->directories[i];
-
-		if (mkdirat(home.fd, name, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-			return refuse(ret_problem, -errno, "%s/%s cannot be made: %s", home.path, name,
-				      strerror(errno));
-	}
+	const char *name = preparation->profile->state;
+	if (name && mkdirat(home.fd, name, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+		return refuse(ret_problem, -errno, "%s/%s cannot be made: %s", home.path, name,
+			      strerror(errno));
 	return 0;
 }
 
@@ -234,11 +231,9 @@ static int find_shown(const Preparation *preparation, const PlanFacts *facts, ch
 	int r = shown ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < ELEMENTSOF(homes); i++) {
-		const char *const *of_profile = preparation->profile->directories;
 		const char *const *of_all = plan_shared_directories();
 
-		for (size_t j = 0; r == 0 && of_profile[j]; j++)
-			r = add_shown(preparation, homes[i], of_profile[j], &shown);
+		r = add_shown(preparation, homes[i], preparation->profile->state, &shown);
 		for (size_t j = 0; r == 0 && of_all[j]; j++)
 			r = add_shown(preparation, homes[i], of_all[j], &shown);
 	}
@@ -296,13 +291,17 @@ static int make_placeholders(Preparation *preparation, char **ret_problem)
 	r = placeholders_begin(&preparation->placeholders, &view, request->home, request->uid, ret_problem);
 	if (r == 0)
 		r = placeholders_make(&preparation->placeholders, share, plan_share_masks(), ret_problem);
-	for (size_t i = 0; preparation->profile->masks[i] && r == 0; i++) {
-		const char *mask = preparation->profile->masks[i], *slash = strrchr(mask, '/');
-		const char *const names[] = { slash ? slash + 1 : mask, NULL };
+	for (size_t i = 0; preparation->profile->session_names[i] && r == 0; i++) {
+		_cleanup_free_ char *mask =
+			profile_path(preparation->profile, preparation->profile->session_names[i]);
 		_cleanup_free_ char *directory = NULL;
 
-		if (asprintf(&directory, "%s/%.*s", request->home, slash ? (int)(slash - mask) : 0, mask) <
-		    0) {
+		if (!mask)
+			return -ENOMEM;
+		char *slash = strrchr(mask, '/');
+		const char *const names[] = { slash + 1, NULL };
+		*slash = 0;
+		if (asprintf(&directory, "%s/%s", request->home, mask) < 0) {
 			directory = NULL;
 			return -ENOMEM;
 		}

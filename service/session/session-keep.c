@@ -14,13 +14,13 @@ int session_start_state(Session *session, char **ret_problem)
 	if (r < 0 || session->state)
 		return r;
 	session->state_known = true;
-	if (!session->profile->state_file || session->state_fd < 0)
+	if (!session->profile->home_file || session->state_fd < 0)
 		return 0;
 	r = state_watch_new(session->event,
 			    &(StateFiles){ .view = view_functions(&session->preparation.view),
 					   .home = session->request.home,
-					   .directory = session->profile->directories[0],
-					   .name = session->profile->state_file,
+					   .directory = session->profile->state,
+					   .name = session->profile->home_file,
 					   .uid = session->request.uid,
 					   .lock_fd = session->state_fd },
 			    session_state_settled, session, &session->state);

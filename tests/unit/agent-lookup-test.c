@@ -314,7 +314,7 @@ static void states_are_apart(void **state)
 		if (plan_fixture_make(&fixture) < 0)
 			fail_msg("%s", fixture.problem);
 		for (size_t i = 0; i < ELEMENTSOF(places); i++) {
-			bool own = profile->directories[0] && streq(places[i] + 2, profile->directories[0]);
+			bool own = profile->state && streq(places[i] + 2, profile->state);
 			const Entry *entry =
 				plan_fixture_entry(&fixture, plan_fixture_path(&fixture, places[i]));
 			bool told = false;

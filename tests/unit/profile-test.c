@@ -8,6 +8,43 @@
 #include "service/link/pack.h"
 #include "service/plan/profile.h"
 
+static bool has(const char *const *list, const char *name)
+{
+	for (size_t i = 0; list[i]; i++)
+		if (streq(list[i], name))
+			return true;
+	return false;
+}
+
+/* Paths below the state, of one kind each: none is listed twice, or lies in another. */
+static void check_names(const Profile *profile)
+{
+	const char *const *const lists[] = { profile->account_directories, profile->account_files,
+					     profile->account_locks, profile->session_names };
+	const char *names[128] = { profile->transcripts };
+	size_t n = profile->transcripts ? 1 : 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(lists); i++)
+		for (size_t j = 0; lists[i][j]; j++) {
+			assert_non_null(profile->state);
+			assert_true(lists[i][j][0] != '/' && lists[i][j][0] != 0);
+			assert_null(strstr(lists[i][j], ".."));
+			assert_null(strstr(lists[i][j], "//"));
+			assert_true(n < ELEMENTSOF(names));
+			names[n++] = lists[i][j];
+		}
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < n; j++) {
+			size_t length = strlen(names[i]) - (names[i][strlen(names[i]) - 1] == '/');
+
+			if (i != j && strncmp(names[i], names[j], length) == 0)
+				assert_true(names[j][length] != '/' && names[j][length] != 0);
+		}
+	for (size_t i = 0; i < ELEMENTSOF(lists) - 1; i++)
+		for (size_t j = 0; lists[i][j]; j++)
+			assert_true(lists[i][j][strlen(lists[i][j]) - 1] != '/');
+}
+
 static void test_table(void **state)
 {
 	static const char *const names[] = { "claude", "codex", "pi", "shell" };
@@ -17,15 +54,23 @@ static void test_table(void **state)
 		assert_string_equal(profile->name, names[n]);
 		assert_ptr_equal(profile_find(profile->name), profile);
 		/* Every list is there, so that nobody who walks one asks first. */
-		assert_non_null(profile->directories);
-		assert_non_null(profile->masks);
+		assert_non_null(profile->account_directories);
+		assert_non_null(profile->account_files);
+		assert_non_null(profile->account_locks);
+		assert_non_null(profile->session_names);
 		assert_non_null(profile->first_arguments);
 		assert_non_null(profile->removed_arguments);
 		assert_non_null(profile->variables);
 		for (size_t i = 0; profile->variables[i]; i++)
 			assert_non_null(strchr(profile->variables[i], '='));
-		if (profile->state_file)
-			assert_non_null(profile->directories[0]);
+		if (profile->home_file) {
+			assert_non_null(profile->state);
+			assert_true(has(profile->account_files, profile->home_file));
+		}
+		assert_int_equal(!!profile->transcripts, profile->transcripts_kept != TRANSCRIPTS_NONE);
+		if (profile->skills)
+			assert_true(has(profile->account_directories, profile->skills));
+		check_names(profile);
 	}
 	assert_int_equal(n, ELEMENTSOF(names));
 	assert_null(profile_find("bash"));
@@ -38,14 +83,15 @@ static void test_state_is_own(void **state)
 {
 	for (size_t i = 0; profile_at(i); i++)
 		for (size_t j = 0; profile_at(j); j++)
-			for (size_t k = 0; i != j && profile_at(i)->directories[k]; k++)
-				for (size_t l = 0; profile_at(j)->directories[l]; l++)
-					assert_string_not_equal(profile_at(i)->directories[k],
-								profile_at(j)->directories[l]);
-	assert_string_equal(profile_find("codex")->masks[0], ".codex/packages");
-	assert_string_equal(profile_find("codex")->masks[1], ".codex/app-server-control");
-	assert_string_equal(profile_find("codex")->masks[2], ".codex/app-server-daemon");
-	assert_string_equal(profile_find("claude")->masks[0], ".claude/local");
+			if (i != j && profile_at(i)->state && profile_at(j)->state)
+				assert_string_not_equal(profile_at(i)->state, profile_at(j)->state);
+
+	char *path = profile_path(profile_find("codex"), "packages/");
+	assert_string_equal(path, ".codex/packages");
+	free(path);
+	path = profile_path(profile_find("pi"), "agent/auth.json");
+	assert_string_equal(path, ".pi/agent/auth.json");
+	free(path);
 }
 
 static void check_arguments(const char *agent, const char *const *given, const char *const *expected)
