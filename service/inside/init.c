@@ -29,7 +29,8 @@
  *     leader that goes takes the terminal from everybody and the kernel's hang-up ends it without grace.
  *  5. no_new_privs and the filter, before the fork, so that no process of the jail ever lived without them.
  *  6. The session's word. Mounts and this process are made while the wire comes; nothing of the agent runs
- *     before the session says so, or when the session has died meanwhile, whatever it died of.
+ *     before the session says so, or when the session has died meanwhile, whatever it died of. Init says first that
+ *     it waits, so that the session can set the agent's PID: nothing else may be started here before the agent.
  *  7. Fork, execute, and only then let go of the caller's descriptors: readers at the other end of a pipe or
  *     of the PTY see the end of the stream when the agent's processes are gone, not when we are.
  *
@@ -471,7 +472,9 @@ static int init_prepare(Init *init, InitStage *ret_stage)
 		return r;
 
 	*ret_stage = INIT_STAGE_ORDERS;
-	r = go_wait(init);
+	r = report_send(init, REPORT_READY, 0, 0);
+	if (r == 0)
+		r = go_wait(init);
 	if (r < 0)
 		return r;
 

@@ -28,6 +28,7 @@ static bool report_is_sane(const Report *report)
 	case REPORT_RESUME_BEHIND:
 	case REPORT_HANGUP:
 	case REPORT_GO:
+	case REPORT_READY:
 		return report->stage == 0 && report->number == 0;
 	case REPORT_KIND_MAX:
 	default:

@@ -23,6 +23,7 @@ typedef enum ReportKind {
 	REPORT_GO,        /* session: everything that denies stands and the wire is known; run the agent */
 	REPORT_KEY,       /* session: number of a signal for the agent's foreground group */
 	REPORT_RESUME_BEHIND, /* session: continue the remembered group without the terminal */
+	REPORT_READY,         /* init: it is the jail's first process, and waits for REPORT_GO */
 	REPORT_KIND_MAX,
 } ReportKind;
 

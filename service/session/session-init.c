@@ -10,6 +10,32 @@
 #include "dbus/names.h"
 #include "service/session/program.h"
 
+static void on_pid_set(void *userdata, int error)
+{
+	Session *session = userdata;
+
+	session->pid_set = agent_pid_free(session->pid_set);
+	session->pid_error = error;
+	session->ready = true;
+	session_advance(session);
+}
+
+/* Nothing of the agent runs yet. Without a PID of its own the agent works, so no error ends the launch. */
+static void on_ready(Session *session, pid_t leader)
+{
+	_cleanup_close_ int leader_fd = FD_NONE;
+	int r;
+
+	if (session->phase != PHASE_STARTING || session->ready || session->pid_set || leader <= 1)
+		return;
+	r = leader_fd = program_pidfd_below(leader, session->holder.pid);
+	if (r >= 0)
+		r = agent_pid_start(session->event, leader, leader_fd, leader, on_pid_set, session,
+				    &session->pid_set);
+	if (r < 0)
+		on_pid_set(session, -r);
+}
+
 static void on_executed(Session *session, pid_t leader)
 {
 	if (session->phase != PHASE_STARTING || !session->released || leader <= 1)
@@ -79,6 +105,9 @@ static void on_report(void *userdata, const Report *report, pid_t leader)
 	Session *session = userdata;
 
 	switch (report->kind) {
+	case REPORT_READY:
+		on_ready(session, leader);
+		break;
 	case REPORT_EXECUTED:
 		on_executed(session, leader);
 		break;

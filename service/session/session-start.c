@@ -110,7 +110,8 @@ static void session_go(Session *session)
 
 /*
  * git answers, the wire comes and the agent's state is there in any order; the plan needs the first, the
- * agent all. The mounts need no wire: bwrap makes them beside pasta's start, and init waits.
+ * agent all. The mounts need no wire: bwrap makes them beside pasta's start, and init waits. Init says that it
+ * waits, and only then the agent's PID can be set.
  */
 void session_advance(Session *session)
 {
@@ -119,7 +120,7 @@ void session_advance(Session *session)
 	if (session->phase == PHASE_STARTING && session->planned && !session->executed)
 		session_execute(session);
 	if (session->phase == PHASE_STARTING && session->executed && session->wire_known &&
-	    session->state_known && !session->released)
+	    session->state_known && session->ready && !session->released)
 		session_go(session);
 }
 
@@ -348,6 +349,7 @@ static void session_forget_start(Session *session)
 	session->ports = ports_free(session->ports);
 	session->host = host_changes_free(session->host);
 	holder_done(&session->holder);
+	session->pid_set = agent_pid_free(session->pid_set);
 	session->reports = reports_free(session->reports);
 	tail_done(&session->tail);
 	session->tail = TAIL_INIT;
@@ -364,7 +366,9 @@ static void session_forget_start(Session *session)
 	freep(&session->pasta);
 	freep(&session->git);
 	session->private_proc = session->planned = session->wire_known = false;
-	session->git_known = session->wire_down = session->executed = session->released = false;
+	session->git_known = session->wire_down = session->executed = session->ready = session->released =
+		false;
+	session->pid_error = 0;
 }
 
 void session_begin_again(Session *session)

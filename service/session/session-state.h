@@ -8,6 +8,7 @@
  */
 
 #include "service/plan/mounts.h"
+#include "service/session/agent-pid.h"
 #include "service/session/bait.h"
 #include "service/session/doctor.h"
 #include "service/session/holder.h"
@@ -32,7 +33,7 @@
 /*
  * STARTING  read the host → holder → deny, self-test, read back → then at once: the wire, git, the agent's
  *           state, a try at /proc → plan (when git has answered) → bwrap → go (when the wire is up, or cannot
- *           be, and the state is there) → init reports the
+ *           be, the state is there, and init is ready and its agent's PID is set) → init reports the
  * agent RUNNING   until the agent's exit is reported, or the jail's init is gone, or the terminal, or a stop
  * ENDING    nothing may go on running: kill what does not end, reap; then bring the agent's state out
  * SAYING    everything is gone; the service and launch are told, for two seconds at most
@@ -82,8 +83,11 @@ struct Session {
 	StateWatch *state; /* NULL for agents without such state */
 	Tail tail;         /* of bwrap's standard error */
 
-	bool private_proc, planned, wire_known, git_known, state_known, wire_down, executed, released,
+	AgentPid *pid_set;
+
+	bool private_proc, planned, wire_known, git_known, state_known, wire_down, executed, ready, released,
 		stopped;
+	int pid_error;   /* why the agent has no PID of its own: a positive errno, or 0 */
 	unsigned again;  /* how often the start was begun again */
 	bool state_last; /* the agent's state is brought out, after the end */
 	pid_t leader;    /* the jail's init */

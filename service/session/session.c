@@ -65,6 +65,7 @@ void session_say(Session *session)
 	session->phase = PHASE_SAYING;
 	session->holder_source = sd_event_source_disable_unref(session->holder_source);
 	holder_done(&session->holder);
+	session->pid_set = agent_pid_free(session->pid_set);
 	session->reports = reports_free(session->reports);
 	session->leader_fd = close_fd(session->leader_fd);
 	ledger_stop(session->ledger);
@@ -237,6 +238,7 @@ static int on_link_table(void *userdata, LinkTable table, LinkRow **ret_rows, ui
 					    .ledger = session->ledger,
 					    .ports = session->ports,
 					    .warnings = session->warnings,
+					    .pid_error = session->pid_error,
 					    .offline = session_is_offline(session),
 					    .root = session->request.uid == 0,
 					    .resolver = session->preparation.resolver },
@@ -378,6 +380,7 @@ Session *session_free(Session *session)
 	if (session->leader_fd >= 0)
 		(void)program_signal(session->leader_fd, SIGKILL);
 	holder_done(&session->holder);
+	(void)agent_pid_free(session->pid_set);
 	(void)reports_free(session->reports);
 	(void)close_fd(session->leader_fd);
 	(void)close_fd(session->resolver_fd);

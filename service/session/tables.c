@@ -94,6 +94,14 @@ static void make_posture(Rows *rows, const TablesSource *source)
 	else
 		add_posture(rows, "proc", "outer",
 			    "command lines, routes and sockets of the host are readable, read-only");
+	if (source->pid_error != 0) {
+		_cleanup_free_ char *why = NULL;
+
+		if (asprintf(&why, "agents of several sessions can have the same PID: %s",
+			     strerror(source->pid_error)) < 0)
+			why = NULL;
+		add_posture(rows, "pid", "shared", why);
+	}
 	add_posture(rows, "seccomp", "on",
 		    "set-user-ID and set-group-ID modes, openat2 and io_uring are refused");
 	if (source->root)

@@ -18,6 +18,7 @@ typedef struct TablesSource {
 	Ledger *ledger;     /* may be NULL */
 	const Ports *ports; /* NULL where none cross */
 	char *const *warnings;
+	int pid_error; /* why the agent has no PID of its own: a positive errno, or 0 */
 	bool offline;
 	bool root;     /* the caller is root */
 	bool resolver; /* names can resolve */

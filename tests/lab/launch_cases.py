@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """`claude` and `claude-sandbox shell` at the command line: arguments, streams, terminals, signals, statuses."""
 
+import errno
 import os
 import signal
 import subprocess
 import termios
 
+import bus
 import machine
+from bus_cases import Held, answer
 from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, PROBE, ROOT
 
@@ -299,3 +302,34 @@ def typed_ahead_is_flushed(lab):
         terminal.type("q")
         equal(terminal.wait(), 0)
         equal(termios.tcgetattr(terminal.slave)[3] & termios.ECHO, termios.ECHO)
+
+
+NS_GET_USERNS = 0xb701                                 # linux/nsfs.h
+
+
+def property_of(lab, held, name, user):
+    return answer(lab.run(["/usr/bin/busctl", "--system", "--json=short", "get-property", bus.NAME, held.path,
+                           bus.SESSION, name], user, cwd="/"))
+
+
+@test(60, needs="bus")
+def agents_have_pids_of_their_own(lab):
+    """No two agents have the same number in their jails: it is the one that the jail's init has outside."""
+    script = "echo ready; echo $$; read x; exit 3"
+    for user in BOTH:
+        with Held(lab, user, script) as one, Held(lab, user, script) as other:
+            found = [int(held.process.stdout.readline()) for held in (one, other)]
+            equal(found, [property_of(lab, held, "Leader", user) for held in (one, other)], str(user))
+            holds("pid" not in {row[0] for row in property_of(lab, one, "Posture", user)}, str(user))
+
+
+@test(60, needs="bus")
+def a_pid_that_cannot_be_set_ends_no_launch(lab):
+    """And the isolation summary says so."""
+    for user in BOTH:
+        lab.wrap("/usr/libexec/claude-sandbox/session", f"fail ioctl {errno.EPERM} 1 {NS_GET_USERNS}")
+        with Held(lab, user, "echo ready; echo $$; read x; exit 3") as held:
+            equal(held.process.stdout.readline(), b"2\n", str(user))
+            summary = {row[0]: row[1:] for row in property_of(lab, held, "Posture", user)}
+            equal(summary["pid"], ["shared", "agents of several sessions can have the same PID: Operation not permitted"])
+        lab.restore()

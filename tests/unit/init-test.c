@@ -76,6 +76,7 @@ static void nothing_runs_before_go(void **state)
 			assert_int_equal(report.number, EBADMSG);
 			break;
 		default:
+			jail_expect_ready(&jail);
 			/* A time that says nothing when it passes and everything when it does not. */
 			assert_int_equal(poll(&silence, 1, 100), 0);
 			jail_send(&jail, REPORT_GO, 0);

@@ -174,7 +174,7 @@ void jail_send(Jail *jail, ReportKind kind, int number)
 	assert_int_equal(packet_send(jail->report_fd, data, sizeof(data)), 0);
 }
 
-Report jail_report(Jail *jail)
+static Report jail_next(Jail *jail)
 {
 	uint8_t data[REPORT_SIZE];
 	Report report;
@@ -189,6 +189,18 @@ Report jail_report(Jail *jail)
 		fail_msg("init closed its reports: %zd", n);
 	assert_int_equal(report_decode(data, (size_t)n, &report), 0);
 	return report;
+}
+
+Report jail_report(Jail *jail)
+{
+	Report report = jail_next(jail);
+
+	return report.kind == REPORT_READY ? jail_next(jail) : report;
+}
+
+void jail_expect_ready(Jail *jail)
+{
+	assert_int_equal(jail_next(jail).kind, REPORT_READY);
 }
 
 void jail_expect(Jail *jail, ReportKind kind, int number)

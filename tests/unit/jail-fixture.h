@@ -30,7 +30,9 @@ void jail_end(Jail *jail);
 
 void jail_send(Jail *jail, ReportKind kind, int number);
 /* Wait for one report. Fails the test after DEADLINE_MSEC. */
+/* The next report but REPORT_READY, which is the first of all. */
 Report jail_report(Jail *jail);
+void jail_expect_ready(Jail *jail);
 void jail_expect(Jail *jail, ReportKind kind, int number);
 void jail_expect_exit(Jail *jail, int status);
 

@@ -141,6 +141,8 @@ static int on_report(sd_event_source *source, int fd, uint32_t revents, void *us
 	check(report_decode(data, (size_t)n, &report), "init's report");
 
 	switch (report.kind) {
+	case REPORT_READY: /* REPORT_GO is on its way already */
+		break;
 	case REPORT_EXECUTED:
 		answer(session);
 		check(sd_event_add_io(sd_event_source_get_event(source), &session->lifeline,
