@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ORDER IS SECURITY. The user namespace is compared before anything below /proc/PID is followed: who has no
- * power over mounts in our own user namespace cannot have put a file system of their own at their root. The
- * pidfd is asked last: only then is all of the above about the process that the bus named.
+ * ORDER IS SECURITY. Where the caller lives comes first, in an order of its own (caller-place.c). The pidfd is
+ * asked last: only then is all of the above about the process that the bus named.
  */
 #include "service/daemon/caller.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "dbus/causes.h"
+#include "service/daemon/caller-place.h"
 #include "service/daemon/cgroup.h"
 #include "service/daemon/proc.h"
 #include "service/link/spawn.h"
@@ -32,31 +29,6 @@ static int nested(char **ret_problem, const char *cause)
 		      cause);
 }
 
-/*
- * Do the caller's and our own /proc link lead to one object? Never asks the file system behind the link
- * (AT_STATX_DONT_SYNC), so nobody can make us wait. Return: 1, 0, or a negative errno.
- */
-static int same_object(pid_t pid, const char *name)
-{
-	_cleanup_free_ char *theirs = NULL, *ours = NULL;
-	struct statx a, b;
-
-	if (asprintf(&theirs, "/proc/%d/%s", pid, name) < 0) {
-		theirs = NULL;
-		return -ENOMEM;
-	}
-	if (asprintf(&ours, "/proc/self/%s", name) < 0) {
-		ours = NULL;
-		return -ENOMEM;
-	}
-	if (statx(AT_FDCWD, theirs, AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &a) < 0)
-		return -errno;
-	if (statx(AT_FDCWD, ours, AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &b) < 0)
-		return -errno;
-	return a.stx_ino == b.stx_ino && a.stx_dev_major == b.stx_dev_major &&
-	       a.stx_dev_minor == b.stx_dev_minor && a.stx_mnt_id == b.stx_mnt_id;
-}
-
 static bool ends_with(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
@@ -64,29 +36,41 @@ static bool ends_with(const char *text, const char *end)
 	return n >= m && streq(text + n - m, end);
 }
 
-/* proc_pid_attr(5): an enforced AppArmor profile, or NULL. Where AppArmor is not, the file is not. */
-static char *apparmor_profile(pid_t pid)
+/*
+ * proc_pid_attr(5): an enforced AppArmor profile, or NULL. Without AppArmor the file is missing, or cannot be
+ * read (EINVAL). Return: 0 or a negative errno.
+ */
+static int apparmor_profile(pid_t pid, char **ret)
 {
 	_cleanup_free_ char *text = NULL;
+	int r = proc_read(pid, "attr/apparmor/current", &text);
 
-	if (proc_read(pid, "attr/apparmor/current", &text) < 0)
-		return NULL;
+	*ret = NULL;
+	if (r < 0)
+		return r == -ENOENT || r == -EINVAL ? 0 : r;
 	*strchrnul(text, '\n') = '\0';
-	return ends_with(text, "(enforce)") || ends_with(text, "(kill)") ? TAKE_PTR(text) : NULL;
+	if (ends_with(text, "(enforce)") || ends_with(text, "(kill)"))
+		*ret = TAKE_PTR(text);
+	return 0;
 }
 
 static int check_confinement(pid_t pid, const ProcStatus *theirs, char **ret_problem)
 {
-	_cleanup_free_ char *their_profile = apparmor_profile(pid), *our_profile = apparmor_profile(getpid());
+	_cleanup_free_ char *their_profile = NULL, *our_profile = NULL;
 	ProcStatus ours;
 	int r;
 
 	r = proc_status(getpid(), &ours);
+	if (r >= 0)
+		r = apparmor_profile(pid, &their_profile);
+	if (r >= 0)
+		r = apparmor_profile(getpid(), &our_profile);
 	if (r < 0)
 		return r;
 	if (theirs->no_new_privs && !ours.no_new_privs)
 		return nested(ret_problem, "the caller has no_new_privs set");
-	if (theirs->seccomp != 0 && ours.seccomp == 0)
+	/* In a container we have a filter ourselves; one more is the caller's own. */
+	if ((theirs->seccomp != 0 && ours.seccomp == 0) || theirs->seccomp_filters > ours.seccomp_filters)
 		return nested(ret_problem, "the caller runs under a seccomp filter");
 	/* Only root's session keeps capabilities. */
 	if (theirs->uid == 0 && (ours.capabilities & ~(theirs->capabilities & theirs->bounding_set)) != 0)
@@ -96,29 +80,14 @@ static int check_confinement(pid_t pid, const ProcStatus *theirs, char **ret_pro
 	return 0;
 }
 
-static int check_places(pid_t pid, char **ret_problem)
+static int check_place(pid_t pid, char **ret_problem)
 {
-	static const struct {
-		const char *name, *cause;
-	} places[] = {
-		{ "ns/user", "the caller lives in another user namespace" },
-		{ "ns/pid", "the caller lives in another pid namespace" },
-		{ "ns/mnt", "the caller lives in another mount namespace" },
-		{ "ns/net", "the caller lives in another network namespace" },
-		{ "root", "the caller has another root directory" },
-	};
+	const char *cause = NULL;
+	int r = caller_place_check(pid, &cause);
 
-	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
-		int r = same_object(pid, places[i].name);
-
-		if (r == -ENOENT || r == -ESRCH)
-			return nested(ret_problem, "the calling process has ended");
-		if (r < 0)
-			return r;
-		if (r == 0)
-			return nested(ret_problem, places[i].cause);
-	}
-	return 0;
+	if (r == -ESRCH)
+		return nested(ret_problem, "the calling process has ended");
+	return r == 0 ? nested(ret_problem, cause) : r;
 }
 
 static int read_line(pid_t pid, const char *name, char **ret)
@@ -165,7 +134,7 @@ int caller_read(const Client *client, CallerFacts *ret, char **ret_problem)
 
 	if (client->problem)
 		return nested(ret_problem, client->problem);
-	r = check_places(client->pid, ret_problem);
+	r = check_place(client->pid, ret_problem);
 	if (r >= 0)
 		r = proc_status(client->pid, &status);
 	if (r >= 0)
@@ -180,8 +149,8 @@ int caller_read(const Client *client, CallerFacts *ret, char **ret_problem)
 	if (r < 0 && r != -ENOMEM && !*ret_problem)
 		return refuse(
 			ret_problem, r == -EPERM ? -EACCES : r,
-			"The service cannot read its caller's process in /proc: %s. In a container it needs "
-			"CAP_SYS_PTRACE for callers other than root; else try again.",
+			"The service cannot read its caller's process in /proc: %s. Mount /proc without "
+			"hidepid for root; else try again.",
 			strerror(-r));
 	if (r < 0)
 		return r;

@@ -83,8 +83,9 @@ int proc_parse_status(const char *text, ProcStatus *ret)
 	const char *umask_text = status_field(text, "Umask"), *nnp = status_field(text, "NoNewPrivs");
 	const char *seccomp = status_field(text, "Seccomp"), *permitted = status_field(text, "CapPrm");
 	const char *bounding = status_field(text, "CapBnd"), *ignored = status_field(text, "SigIgn");
+	const char *filters = status_field(text, "Seccomp_filters");
 	uint64_t capabilities, bounding_set, ignored_signals;
-	unsigned effective_uid, effective_gid, mask, no_new_privs, mode = 0;
+	unsigned effective_uid, effective_gid, mask, no_new_privs, mode = 0, n_filters = 0;
 
 	if (!uid || sscanf(uid, "%*u %u", &effective_uid) != 1)
 		return -EBADMSG;
@@ -103,6 +104,8 @@ int proc_parse_status(const char *text, ProcStatus *ret)
 	/* A kernel without CONFIG_SECCOMP has no such line. */
 	if (seccomp && sscanf(seccomp, "%u", &mode) != 1)
 		return -EBADMSG;
+	if (filters && sscanf(filters, "%u", &n_filters) != 1)
+		return -EBADMSG;
 
 	*ret = (ProcStatus){
 		.uid = effective_uid,
@@ -110,6 +113,7 @@ int proc_parse_status(const char *text, ProcStatus *ret)
 		.umask = mask,
 		.no_new_privs = no_new_privs != 0,
 		.seccomp = mode,
+		.seccomp_filters = n_filters,
 		.capabilities = capabilities,
 		.bounding_set = bounding_set,
 		.ignored_signals = ignored_signals,

@@ -16,7 +16,8 @@ typedef struct ProcStatus {
 	gid_t gid; /* effective */
 	mode_t umask;
 	bool no_new_privs;
-	unsigned seccomp; /* 0 none, 1 strict, 2 filter */
+	unsigned seccomp;         /* 0 none, 1 strict, 2 filter */
+	unsigned seccomp_filters; /* how many; 0 before Linux 5.9, which does not say */
 	uint64_t capabilities, bounding_set;
 	uint64_t ignored_signals; /* bit n - 1: signal n */
 } ProcStatus;

@@ -5,10 +5,13 @@ import ctypes
 import grp
 
 from fixture import *  # noqa: F403
-from fixture import OTHER, USER, case, refused
+from fixture import DEADLINE, OTHER, USER, case, refused
 
 PR_SET_NO_NEW_PRIVS = 38
 PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+CAP_SYS_PTRACE = 19
+CAP_SYS_ADMIN = 21
 CLONE = {"user": 0x10000000, "mount": 0x20000, "network": 0x40000000}
 
 
@@ -163,74 +166,138 @@ def shapes_and_bounds(machine, watch):
         user.launch(b"run")
 
 
-@case
-def confined_callers(machine, watch):
-    """A caller that lives elsewhere or is confined otherwise is refused, with the cause."""
-    def unshare(what):
-        def prepare():
-            assert libc.unshare(CLONE[what]) == 0
-        return prepare
+def unshare(what):
+    def prepare():
+        assert libc.unshare(CLONE[what]) == 0, ctypes.get_errno()
+    return prepare
 
-    def unshare_user():
-        uid = os.getuid()
-        assert libc.unshare(CLONE["user"]) == 0
-        with open("/proc/self/uid_map", "w") as f:
-            f.write(f"{uid} {uid} 1")
 
-    def no_new_privs():
-        assert libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+def unshare_user():
+    uid = os.getuid()
+    unshare("user")()
+    with open("/proc/self/uid_map", "w", encoding="ascii") as f:
+        f.write(f"{uid} {uid} 1")
 
-    def seccomp():
-        # one instruction: SECCOMP_RET_ALLOW
-        program = struct.pack("HBBI", 0x06, 0, 0, 0x7fff0000)
-        buffer = ctypes.create_string_buffer(program)
-        header = struct.pack("HxxxxxxQ", 1, ctypes.addressof(buffer))
-        assert libc.prctl(PR_SET_SECCOMP, 2, header, 0, 0) == 0
 
-    def change_root():
-        os.makedirs("/run/root", exist_ok=True)
-        run("mount", "--rbind", "/", "/run/root")
-        os.chroot("/run/root")
+def unshare_mapped(*maps):
+    """In a user namespace of the user's own for which root wrote every id into each of maps. Return: options of Caller."""
+    made, wrote = os.pipe(), os.pipe()
 
-    def fewer_capabilities():
-        assert libc.prctl(24, 21, 0, 0, 0) == 0  # PR_CAPBSET_DROP, CAP_SYS_ADMIN
+    def prepare():
+        pid = os.getpid()
+        if os.fork() == 0:
+            os.read(made[0], 1)
+            for name in maps:
+                with open(f"/proc/{pid}/{name}", "w", encoding="ascii") as f:
+                    f.write("0 0 4294967295")
+            os.write(wrote[1], b"1")
+            os._exit(0)
 
+    def after():
+        unshare("user")()
+        os.write(made[1], b"1")
+        assert select.select([wrote[0]], [], [], DEADLINE)[0], "root wrote no map"
+    return {"prepare": prepare, "after": after}
+
+
+def no_new_privs():
+    assert libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+
+
+def seccomp():
+    # one instruction: SECCOMP_RET_ALLOW
+    program = struct.pack("HBBI", 0x06, 0, 0, 0x7fff0000)
+    buffer = ctypes.create_string_buffer(program)
+    header = struct.pack("HxxxxxxQ", 1, ctypes.addressof(buffer))
+    assert libc.prctl(PR_SET_SECCOMP, 2, header, 0, 0) == 0
+
+
+def change_root(to):
+    def prepare():
+        for source, target in (("/", "/run/root"), ("/run/dbus", "/run/bare/run/dbus")):
+            os.makedirs(target, exist_ok=True)
+            if not os.path.ismount(target):
+                run("mount", "--rbind", "--make-rslave", source, target)
+        os.chroot(to)
+        os.chdir("/")
+    return prepare
+
+
+def drop(capability):
+    def prepare():
+        assert libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0
+    return prepare
+
+
+def in_new_pid_namespace():
+    assert libc.unshare(0x20000000) == 0
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        os._exit(0)
+
+
+def confined_callers_are_refused():
     for uid, options, words in (
             (USER, {"after": unshare_user}, "user namespace"), (0, {"prepare": unshare("mount")}, "mount namespace"),
-            (USER, {"prepare": unshare("network")}, "network namespace"), (0, {"prepare": change_root}, "root directory"),
+            (USER, {"prepare": unshare("mount")}, "mount namespace"),
+            (USER, unshare_mapped("uid_map", "gid_map"), "user namespace"),
+            (USER, {"prepare": unshare("network")}, "network namespace"),
+            (0, {"prepare": change_root("/run/root")}, "root directory"),
+            (USER, {"prepare": change_root("/run/root")}, "root directory"),
+            (USER, {"prepare": change_root("/run/bare")}, "root directory"),
             (USER, {"prepare": no_new_privs}, "no_new_privs"), (0, {"prepare": seccomp}, "seccomp"),
-            (0, {"prepare": fewer_capabilities}, "capabilities")):
+            (USER, {"prepare": seccomp}, "seccomp"), (0, {"prepare": drop(CAP_SYS_ADMIN)}, "capabilities"),
+            (USER, {"prepare": in_new_pid_namespace}, "pid namespace")):
         with Caller(uid, **options) as caller:
             refused("NestedCaller", words, caller.launch, b"run")
-            assert isinstance(caller.manager("ListSessions"), list)
+            if words != "pid namespace":
+                assert isinstance(caller.manager("ListSessions"), list)
     with Caller(33) as www:
         refused("NestedCaller", "no login shell", www.launch, b"run")
+    for when in ("now", "later"):
+        with Caller(USER) as caller:
+            caller.start("leave-to-child", when)
+            refused("NestedCaller", "has ended", caller.finish)
     assert processes("session") == []
 
 
 @case
-def caller_in_another_pid_namespace(machine, watch):
-    """A caller whose pid namespace is another is refused."""
-    def prepare():
-        assert libc.unshare(0x20000000) == 0
-        child = os.fork()
-        if child:
-            os.waitpid(child, 0)
-            os._exit(0)
-
-    with Caller(USER, prepare=prepare) as caller:
-        refused("NestedCaller", "pid namespace", caller.launch, b"run")
+def confined_callers(machine, watch):
+    """Who lives in other namespaces or another root, or is confined otherwise, cannot leave it by a session."""
+    confined_callers_are_refused()
+    with Caller(USER, **unshare_mapped("uid_map", "gid_map", "projid_map")) as caller:
+        refused("NestedCaller", "user namespace", caller.launch, b"run")
 
 
 @case
-def caller_that_has_gone(machine, watch):
-    """Who connected is gone, and its child goes on with the connection: no session."""
-    with Caller(USER) as caller:
-        caller.start("leave-to-child", "now")
-        refused("NestedCaller", "has ended", caller.finish)
-    with Caller(USER) as caller:
-        caller.start("leave-to-child", "later")
-        refused("NestedCaller", "has ended", caller.finish)
+def confined_callers_of_a_service_that_traces_nobody(machine, watch):
+    """A container gives no CAP_SYS_PTRACE: the same are refused, and an ordinary user is not."""
+    with machine.service_confined(drop(CAP_SYS_PTRACE)):
+        with Caller(USER) as user, Caller(0) as root:
+            for caller in (user, root):
+                session = caller.launch(b"run")[0]
+                caller.manager("StopSession", "sa{sv}", session, {})
+            look = f"setpriv --bounding-set -sys_ptrace --inh-caps -all readlink /proc/{user.pid}/ns/user"
+            assert subprocess.run(look.split(), capture_output=True, check=False).returncode != 0, "it could be traced"
+            with open(f"/proc/{service()}/status", encoding="ascii") as f:
+                capabilities = [int(line.split()[1], 16) for line in f if line.startswith("CapPrm:")][0]
+            assert capabilities & 1 << CAP_SYS_PTRACE == 0 and capabilities & 1 << CAP_SYS_ADMIN, f"{capabilities:x}"
+        confined_callers_are_refused()
+
+
+@case
+def callers_with_more_seccomp_filters_than_the_service(machine, watch):
+    """In a container the service has a filter itself: who has another one besides is confined further."""
+    def two():
+        seccomp()
+        seccomp()
+
+    with machine.service_confined(seccomp):
+        with Caller(USER, prepare=seccomp) as caller:
+            caller.manager("StopSession", "sa{sv}", caller.launch(b"run")[0], {})
+        with Caller(USER, prepare=two) as caller:
+            refused("NestedCaller", "seccomp", caller.launch, b"run")
 
 
 @case

@@ -4,6 +4,7 @@ A machine for the service: private mount, network and pid namespaces, the shippe
 dbus-daemon at the real path. Everything ends with the process that made it.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -91,17 +92,29 @@ class Machine:
         self.log = open("/run/bus.log", "ab+")
         self.start_bus()
 
-    def start_bus(self):
+    def start_bus(self, confine=None):
+        """confine: called in the process that becomes the bus, which starts the service."""
         os.makedirs("/run/dbus", exist_ok=True)
         environment = {"PATH": "/usr/bin:/bin", "LD_PRELOAD": "", "DBUS_VERBOSE": "0"}
         self.bus = subprocess.Popen(["dbus-daemon", "--system", "--nofork", "--nopidfile"], stdout=self.log,
-                                    stderr=self.log, env=environment)
+                                    stderr=self.log, env=environment, preexec_fn=confine)
         wait_for(lambda: can_connect("/run/dbus/system_bus_socket"), "the bus")
 
     def stop_bus(self):
         self.bus.kill()
         self.bus.wait()
         os.unlink("/run/dbus/system_bus_socket")
+
+    @contextlib.contextmanager
+    def service_confined(self, confine):
+        """A service as it is in a container."""
+        for how in (confine, None):
+            if processes("claude-sandboxd"):
+                end_service()
+            self.stop_bus()
+            self.start_bus(how)
+            if how:
+                yield
 
     def text(self):
         with open("/run/bus.log", "r", errors="replace") as f:
