@@ -102,11 +102,47 @@ bool jail_file_reads(pid_t leader, const char *path, const char *text)
 	return seen_fd >= 0 && reads(seen_fd, text);
 }
 
+/*
+ * A place to mount on, with the directories on the way to it. Only in the jail's own /run: everywhere else
+ * what is made would be on the host. Return: a descriptor of the empty file or a negative errno.
+ */
+static int make_place(int root_fd, const char *path)
+{
+	_cleanup_close_ int run_fd = open_seen(root_fd, "/run"), parent_fd = open_seen(root_fd, "/");
+	struct stat run, parent;
+
+	if (run_fd < 0 || fstat(run_fd, &run) < 0)
+		return -ENOENT;
+	for (size_t begin = 1, end;; begin = end + 1) {
+		end = begin + strcspn(path + begin, "/");
+
+		_cleanup_free_ char *above = strndup(path, end);
+		const char *name = above ? above + begin : NULL;
+		int fd;
+
+		if (!above)
+			return -ENOMEM;
+		fd = open_seen(root_fd, above);
+		if (fd == -ENOENT && fstat(parent_fd, &parent) == 0 && parent.st_dev == run.st_dev) {
+			if (path[end] == '/')
+				(void)mkdirat(parent_fd, name, 0755);
+			else
+				(void)mknodat(parent_fd, name, S_IFREG | 0444, 0);
+			fd = open_seen(root_fd, above);
+		}
+		if (fd < 0 || path[end] == '\0')
+			return fd;
+		close_fd(parent_fd);
+		parent_fd = fd;
+	}
+}
+
 /* What is put into a jail, by descriptors. */
 typedef struct Put {
 	int owner_fd, mounts_fd; /* namespaces */
 	int file_fd;
 	const char *path, *old; /* old: the last name of the mount that makes room, or NULL */
+	const char *last_name;  /* where the place is made when it is not there */
 } Put;
 
 /* In the child, which is alone with its namespaces. Return: an errno. */
@@ -124,6 +160,8 @@ static int put(const Put *put)
 		return errno;
 	root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	place_fd = open_seen(root_fd, put->path);
+	if (place_fd == -ENOENT && put->last_name && make_place(root_fd, put->last_name) >= 0)
+		place_fd = open_seen(root_fd, put->path);
 	if (place_fd < 0)
 		return -place_fd;
 	if (fstat(place_fd, &st) < 0 || !S_ISREG(st.st_mode))
@@ -220,6 +258,7 @@ int jail_file_put(pid_t leader, const JailFilePlace *place, const char *text, in
 					 .mounts_fd = mounts_fd,
 					 .file_fd = file_fd,
 					 .path = place->path,
+					 .last_name = place->last_name,
 					 .old = must_make_room(leader, place->path, place->before)
 							? place->last_name
 							: NULL });

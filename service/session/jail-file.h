@@ -11,8 +11,8 @@
 #include "dbus/base.h"
 
 typedef struct JailFilePlace {
-	const char *path;      /* as the agent follows it; there must be a file */
-	const char *last_name; /* what the links of the host end at */
+	const char *path; /* as the agent follows it; there must be a file, or its place in the jail's /run */
+	const char *last_name; /* what the links of the host end at; NULL when they do not end */
 	const char *before;    /* a nameless mount there that reads this makes room */
 } JailFilePlace;
 

@@ -3,8 +3,9 @@
 /*
  * The host's resolver changes while an agent runs. The jail's resolv.conf is a file that was mounted over the
  * host's, and goes with it when that is replaced by another one, as most programs do: then the host's is in
- * sight, whose name servers the jail does not reach. So ours is put there again, with the "search", "domain"
- * and "options" of now. Pasta reads the host's name servers at its start only, and is started again when they
+ * sight, whose name servers the jail does not reach. Or a link takes its place (systemd-resolved is installed),
+ * which leads to nothing in the jail's own /run. So ours is put there again, with the "search", "domain" and
+ * "options" of now. Pasta reads the host's name servers at its start only, and is started again when they
  * are others, which ends connections; with the same servers nothing of that is touched.
  */
 

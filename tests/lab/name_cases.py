@@ -123,6 +123,35 @@ def resolvers_change_while_an_agent_runs(lab):
 
 
 @test(60, needs="bus")
+def a_link_takes_the_place_of_the_file(lab):
+    """As when systemd-resolved is installed during a session: a link into /run, renamed over the file, and back."""
+    for user in BOTH:
+        host_has(lab, STUB + "search one.example\n")
+        with Obeying(lab, user) as held:
+            for n, target in enumerate(("../run/resolver-of-later/deep/stub.conf", "/var/run/resolver-of-others")):
+                path = os.path.normpath(os.path.join("/etc", target)).replace("/var/run", "/run")
+                lab.undo.append(lambda path=path: os.path.exists(path) and os.unlink(path))
+                machine.write(path, OTHER + f"search link{n}.example\n")
+                os.symlink(target, RESOLV + ".new")
+                os.rename(RESOLV + ".new", RESOLV)
+                wait_for(lambda held=held, n=n: f"link{n}.example" in held.resolv(), f"{user}: {target}: {held.resolv()!r}", 5)
+                holds(network.PUBLIC_SECOND not in held.resolv(), f"{user}: the host's own: {held.resolv()!r}")
+                holds("93.184.216.34" in held.tell("getent hosts public.example"), f"{user}: {target}")
+                replace(path, STUB + f"search again{n}.example\n")
+                wait_for(lambda held=held, n=n: f"again{n}.example" in held.resolv(), f"{user}: {target}: {held.resolv()!r}", 5)
+            replace(RESOLV, STUB + "search file.example\n")
+            wait_for(lambda held=held: "file.example" in held.resolv() and "127.0.0.53" not in held.resolv(),
+                     f"{user}: {held.resolv()!r}", 5)
+            equal(warnings(lab, held), [], str(user))
+            os.symlink("/srv/not-there", RESOLV + ".new")
+            os.rename(RESOLV + ".new", RESOLV)
+            wait_for(lambda held=held: any("cannot follow" in w for w in warnings(lab, held)), f"{user}: a link to nothing", 5)
+            holds(not os.path.lexists("/srv/not-there"), "nothing is made on the host")
+            equal(state(lab, held), "running", str(user))
+        lab.restore()
+
+
+@test(60, needs="bus")
 def resolvers_behind_links(lab):
     """As systemd-resolved has it: a link, whose target is in /run, replaced with each change."""
     for user in BOTH:
