@@ -14,6 +14,8 @@
 struct ScopeQuery {
 	sd_bus_slot *match, *call;
 	sd_event_source *timer;
+	ScopePlan plan; /* but for its group, which is the caller's */
+	bool plain;     /* asked without what systemd may not know */
 	char *unit;
 	char *job; /* known from the answer */
 	ScopeFunction function;
@@ -73,12 +75,75 @@ static int on_removed(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	return 0;
 }
 
+static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *reterr);
+
+static int append_properties(sd_bus_message *m, const ScopePlan *plan, bool plain)
+{
+	char slice[sizeof("user-4294967295.slice")];
+	int r;
+
+	(void)snprintf(slice, sizeof(slice), "user-%u.slice", plan->uid);
+	r = sd_bus_message_open_container(m, 'a', "(sv)");
+	if (r >= 0)
+		r = sd_bus_message_append(m, "(sv)", "Description", "s", "A coding agent in its jail");
+	if (r >= 0)
+		r = sd_bus_message_append(m, "(sv)", "Slice", "s", slice);
+	if (r >= 0)
+		r = sd_bus_message_append(m, "(sv)", "PIDs", "au", 1, (uint32_t)plan->pid);
+	/* Gone as soon as it is empty, however it ended. */
+	if (r >= 0)
+		r = sd_bus_message_append(m, "(sv)", "CollectMode", "s", "inactive-or-failed");
+	if (r >= 0)
+		r = sd_bus_message_append(m, "(sv)", "TimeoutStopUSec", "t", STOP_USEC);
+	/* Else it stops the whole session when the kernel kills one process in it for its memory. Older ones have
+	 * this for services alone. */
+	if (r >= 0 && !plain)
+		r = sd_bus_message_append(m, "(sv)", "OOMPolicy", "s", "continue");
+	if (r >= 0 && plan->tasks_max > 0)
+		r = sd_bus_message_append(m, "(sv)", "TasksMax", "t", plan->tasks_max);
+	if (r >= 0 && plan->memory_max > 0)
+		r = sd_bus_message_append(m, "(sv)(sv)", "MemoryMax", "t", plan->memory_max, "MemorySwapMax",
+					  "t", UINT64_C(0));
+	return r < 0 ? r : sd_bus_message_close_container(m);
+}
+
+static int query_call(ScopeQuery *query, sd_bus *bus)
+{
+	_cleanup_message_ sd_bus_message *m = NULL;
+	int r;
+
+	r = sd_bus_message_new_method_call(bus, &m, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
+					   "StartTransientUnit");
+	if (r >= 0)
+		r = sd_bus_message_set_auto_start(m, false);
+	if (r >= 0)
+		r = sd_bus_message_append(m, "ss", query->unit, "fail");
+	if (r >= 0)
+		r = append_properties(m, &query->plan, query->plain);
+	if (r >= 0)
+		r = sd_bus_message_append(m, "a(sa(sv))", 0);
+	return r < 0 ? r : sd_bus_call_async(bus, &query->call, m, on_answer, query, SCOPE_USEC);
+}
+
+/* A property that this systemd does not have for a scope. */
+static bool knows_less(const sd_bus_error *error)
+{
+	return sd_bus_error_has_names(error, SD_BUS_ERROR_PROPERTY_READ_ONLY, SD_BUS_ERROR_UNKNOWN_PROPERTY,
+				      SD_BUS_ERROR_INVALID_ARGS);
+}
+
 static int on_answer(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
 {
 	const sd_bus_error *error = sd_bus_message_get_error(reply);
 	ScopeQuery *query = userdata;
 	const char *job;
 
+	if (error && !query->plain && knows_less(error)) {
+		query->plain = true;
+		query->call = sd_bus_slot_unref(query->call);
+		if (query_call(query, sd_bus_message_get_bus(reply)) >= 0)
+			return 0;
+	}
 	if (error || sd_bus_message_read(reply, "o", &job) < 0) {
 		query_finish(query, -ECANCELED, error && error->message ? error->message : "no job");
 		return 0;
@@ -97,53 +162,8 @@ static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-static int append_properties(sd_bus_message *m, const ScopePlan *plan)
-{
-	char slice[sizeof("user-4294967295.slice")];
-	int r;
-
-	(void)snprintf(slice, sizeof(slice), "user-%u.slice", plan->uid);
-	r = sd_bus_message_open_container(m, 'a', "(sv)");
-	if (r >= 0)
-		r = sd_bus_message_append(m, "(sv)", "Description", "s", "A coding agent in its jail");
-	if (r >= 0)
-		r = sd_bus_message_append(m, "(sv)", "Slice", "s", slice);
-	if (r >= 0)
-		r = sd_bus_message_append(m, "(sv)", "PIDs", "au", 1, (uint32_t)plan->pid);
-	/* Gone as soon as it is empty, however it ended. */
-	if (r >= 0)
-		r = sd_bus_message_append(m, "(sv)", "CollectMode", "s", "inactive-or-failed");
-	if (r >= 0)
-		r = sd_bus_message_append(m, "(sv)", "TimeoutStopUSec", "t", STOP_USEC);
-	if (r >= 0 && plan->tasks_max > 0)
-		r = sd_bus_message_append(m, "(sv)", "TasksMax", "t", plan->tasks_max);
-	if (r >= 0 && plan->memory_max > 0)
-		r = sd_bus_message_append(m, "(sv)(sv)", "MemoryMax", "t", plan->memory_max, "MemorySwapMax",
-					  "t", UINT64_C(0));
-	return r < 0 ? r : sd_bus_message_close_container(m);
-}
-
-static int query_call(ScopeQuery *query, sd_bus *bus, const char *unit, const ScopePlan *plan)
-{
-	_cleanup_message_ sd_bus_message *m = NULL;
-	int r;
-
-	r = sd_bus_message_new_method_call(bus, &m, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
-					   "StartTransientUnit");
-	if (r >= 0)
-		r = sd_bus_message_set_auto_start(m, false);
-	if (r >= 0)
-		r = sd_bus_message_append(m, "ss", unit, "fail");
-	if (r >= 0)
-		r = append_properties(m, plan);
-	if (r >= 0)
-		r = sd_bus_message_append(m, "a(sa(sv))", 0);
-	return r < 0 ? r : sd_bus_call_async(bus, &query->call, m, on_answer, query, SCOPE_USEC);
-}
-
 int scope_start(sd_bus *bus, const ScopePlan *plan, ScopeFunction function, void *userdata, ScopeQuery **ret)
 {
-	const char *unit = strrchr(plan->group, '/') + 1;
 	ScopeQuery *query;
 	int r;
 
@@ -152,7 +172,9 @@ int scope_start(sd_bus *bus, const ScopePlan *plan, ScopeFunction function, void
 		return -ENOMEM;
 	query->function = function;
 	query->userdata = userdata;
-	query->unit = strdup(unit);
+	query->plan = *plan;
+	query->plan.group = NULL;
+	query->unit = strdup(strrchr(plan->group, '/') + 1);
 	if (!query->unit) {
 		scope_cancel(query);
 		return -ENOMEM;
@@ -161,7 +183,7 @@ int scope_start(sd_bus *bus, const ScopePlan *plan, ScopeFunction function, void
 	r = sd_bus_match_signal_async(bus, &query->match, SYSTEMD_NAME, SYSTEMD_PATH, SYSTEMD_MANAGER,
 				      "JobRemoved", on_removed, NULL, query);
 	if (r >= 0)
-		r = query_call(query, bus, unit, plan);
+		r = query_call(query, bus);
 	if (r >= 0)
 		r = sd_event_add_time_relative(sd_bus_get_event(bus), &query->timer, CLOCK_MONOTONIC,
 					       SCOPE_USEC, 0, on_timeout, query);

@@ -2,7 +2,8 @@
 /*
  * Stands in for systemd's manager: makes scopes as groups of the cgroup2 hierarchy at argv[1] and says what
  * it was asked. argv[2]: "good"; "refuse" answers with an error; "fail" fails the job; "silent" answers
- * nothing; "late" tells of the job before its number; "elsewhere" says done and moves nobody.
+ * nothing; "late" tells of the job before its number; "elsewhere" says done and moves nobody; "old" knows no
+ * OOMPolicy of scopes.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -41,7 +42,7 @@ static void move(const char *slice, const char *unit, uint32_t pid)
 }
 
 /* Prints each property, and keeps the two that matter. */
-static void read_properties(sd_bus_message *m, char **ret_slice, uint32_t *ret_pid)
+static void read_properties(sd_bus_message *m, char **ret_slice, uint32_t *ret_pid, bool *ret_oom_policy)
 {
 	NEED(sd_bus_message_enter_container(m, 'a', "(sv)") > 0);
 	while (sd_bus_message_enter_container(m, 'r', "sv") > 0) {
@@ -55,6 +56,7 @@ static void read_properties(sd_bus_message *m, char **ret_slice, uint32_t *ret_p
 		if (streq(type, "s")) {
 			NEED(sd_bus_message_read(m, "s", &text) > 0);
 			printf("property %s=%s\n", name, text);
+			*ret_oom_policy |= streq(name, "OOMPolicy");
 			if (streq(name, "Slice"))
 				NEED((*ret_slice = strdup(text)));
 		} else if (streq(type, "t")) {
@@ -74,17 +76,21 @@ static int on_start(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	sd_bus *bus = sd_bus_message_get_bus(m);
 	const char *unit, *mode, *job = "/org/freedesktop/systemd1/job/7";
 	_cleanup_free_ char *slice = NULL;
+	bool oom_policy = false;
 	uint32_t pid = 0;
 
 	NEED(sd_bus_message_read(m, "ss", &unit, &mode) > 0 && streq(mode, "fail"));
-	read_properties(m, &slice, &pid);
+	read_properties(m, &slice, &pid, &oom_policy);
 	NEED(slice && pid > 0);
 	printf("asked %s for %u in %s\n", unit, pid, slice);
 	if (streq(act, "refuse"))
 		return sd_bus_error_setf(reterr, "org.freedesktop.systemd1.UnitExists", "It is not to be.");
 	if (streq(act, "silent"))
 		return 1;
-	if (streq(act, "good") || streq(act, "late"))
+	if (streq(act, "old") && oom_policy)
+		return sd_bus_error_setf(reterr, SD_BUS_ERROR_PROPERTY_READ_ONLY,
+					 "Cannot set property OOMPolicy, or unknown property.");
+	if (streq(act, "good") || streq(act, "late") || streq(act, "old"))
 		move(slice, unit, pid);
 	if (!streq(act, "late"))
 		NEED(sd_bus_reply_method_return(m, "o", job) >= 0);
