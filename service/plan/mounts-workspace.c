@@ -27,7 +27,8 @@ int build_check_workspace(PlanBuild *build)
 	if (!wanted || wanted[0] != '/')
 		return build_refuse(build, CS_ERROR_UNSAFE_WORKSPACE,
 				    "the current directory is not known; change to a project directory");
-	int r = resolve(build, wanted, &build->workspace);
+	const PlanNode *held = build->facts ? build->facts->workspace : NULL;
+	int r = held ? plan_node_copy(held, &build->workspace) : resolve(build, wanted, &build->workspace);
 	if (r == -ENOMEM)
 		return r;
 	if (r == -EACCES && build->request->uid == 0)
@@ -90,23 +91,22 @@ static int check_masks(PlanBuild *build)
 }
 
 /*
- * The git directory of a linked worktree or a submodule lies elsewhere. What git says there was read from a
- * file that an agent may have written, so it is believed only as far as a person could have meant it.
+ * The git directory of a linked worktree or a submodule lies elsewhere. An agent may have written the file that
+ * names it, so it is believed only as far as a person could have meant it. What was examined is bound, by its
+ * descriptor: at the path something else may lie by now.
  */
-static int bind_git_directory(PlanBuild *build, const char *path)
+static int bind_git_directory(PlanBuild *build, const PlanNode *held)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-	_cleanup_free_ char *problem = NULL, *destination = NULL;
+	_cleanup_free_ char *problem = NULL;
 	const char *cause = NULL;
 
-	if (!path)
+	if (!held)
 		return 0;
-	int r = path[0] == '/' ? resolve(build, path, &node) : -EINVAL;
-	if (r == -ENOMEM)
-		return r;
+	int r = plan_node_copy(held, &node);
 	if (r < 0)
-		cause = why_not(r);
-	else if (!S_ISDIR(node.mode))
+		return r;
+	if (!S_ISDIR(node.mode))
 		cause = "it is no directory";
 	else if (node.uid != build->request->uid)
 		cause = "it belongs to another user";
@@ -116,7 +116,7 @@ static int bind_git_directory(PlanBuild *build, const char *path)
 		cause = "it lies where nothing is shown to agents";
 	if (cause)
 		return plan_warn(build->plan,
-				 "git does not work fully here: its directory %s stays hidden: %s", path,
+				 "git does not work fully here: its directory %s stays hidden: %s", node.path,
 				 cause);
 
 	const Entry *entry = plan_covering(build->plan, node.path);
@@ -124,15 +124,10 @@ static int bind_git_directory(PlanBuild *build, const char *path)
 		return 0;
 	if (entry && entry->mode == ENTRY_MASKED)
 		return plan_warn(build->plan,
-				 "git does not work fully here: its directory %s stays hidden: %s", path,
+				 "git does not work fully here: its directory %s stays hidden: %s", node.path,
 				 entry->reason);
 
-	r = build_links(build, path, "git");
-	if (r < 0)
-		return r;
-	if (!(destination = strdup(node.path)))
-		return -ENOMEM;
-	return plan_add_bind(build->plan, &node, destination, ENTRY_RW, "git",
+	return plan_add_bind(build->plan, &node, held->path, ENTRY_RW, "git",
 			     "the repository of this worktree or submodule");
 }
 
@@ -152,9 +147,11 @@ int build_workspace(PlanBuild *build)
 	if (r < 0)
 		return r;
 
-	const char *common = build->facts->git_common_directory, *own = build->facts->git_directory;
+	const PlanNode *common = build->facts->git_common_directory, *own = build->facts->git_directory;
 	r = bind_git_directory(build, common);
-	return r < 0 || (common && own && path_is_within(own, common)) ? r : bind_git_directory(build, own);
+	return r < 0 || (common && own && path_is_within(own->path, common->path))
+		       ? r
+		       : bind_git_directory(build, own);
 }
 
 int build_temp_root(PlanBuild *build)

@@ -87,12 +87,13 @@ typedef struct PlanDescriptor {
 
 /* What the session found out by doing (it is the impure part) and the plan needs. */
 typedef struct PlanFacts {
-	bool private_proc;         /* the holder could mount one */
-	const char *git_config;    /* the session's rendered git configuration */
-	const char *resolver;      /* the session's resolv.conf; NULL: none to be placed */
-	const char *temp_root;     /* CLAUDE_CODE_TMPDIR's directory, or NULL */
-	const char *git_directory; /* of a linked worktree or submodule, as git says, or NULL */
-	const char *git_common_directory;
+	const PlanNode *workspace;     /* as it was examined; NULL: not yet, and the plan looks */
+	bool private_proc;             /* the holder could mount one */
+	const char *git_config;        /* the session's rendered git configuration */
+	const char *resolver;          /* the session's resolv.conf; NULL: none to be placed */
+	const char *temp_root;         /* CLAUDE_CODE_TMPDIR's directory, or NULL */
+	const PlanNode *git_directory; /* of a linked worktree or submodule, as it was examined, or NULL */
+	const PlanNode *git_common_directory;
 	const char *const *sockets; /* listening sockets and FIFOs that this uid could open, and
 				       directories full of them, to be covered;
 				       NULL-terminated */

@@ -6,6 +6,7 @@
  * it on an invented tree. The real one is service/session/view.c.
  */
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -26,6 +27,22 @@ static inline void plan_node_done(PlanNode *node)
 {
 	free(node->path);
 	*node = (PlanNode){ .fd = close_fd(node->fd) };
+}
+
+/* Another descriptor of the same object. Return: 0 or -ENOMEM. */
+static inline int plan_node_copy(const PlanNode *from, PlanNode *to)
+{
+	PlanNode copy = *from;
+
+	copy.fd = from->fd < 0 ? FD_NONE : fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
+	copy.path = strdup(from->path);
+	if (!copy.path || (from->fd >= 0 && copy.fd < 0)) {
+		plan_node_done(&copy);
+		return -ENOMEM;
+	}
+	plan_node_done(to);
+	*to = copy;
+	return 0;
 }
 
 typedef struct PlanView {

@@ -74,6 +74,7 @@ void preparation_done(Preparation *preparation)
 	preparation_release(preparation);
 	view_done(&preparation->view);
 	plan_node_done(&preparation->workspace);
+	git_places_done(&preparation->places);
 	git_identity_done(&preparation->git);
 	resolver_done(&preparation->names);
 	preparation->warnings = strings_free(preparation->warnings);
@@ -86,28 +87,31 @@ static int copy_string(char **to, const char *from)
 	return from && !*to ? -ENOMEM : 0;
 }
 
+int preparation_find_git(Preparation *preparation)
+{
+	PlanView view = view_functions(&preparation->view);
+
+	git_places_done(&preparation->places);
+	return git_places_find(&view, &preparation->workspace, preparation->request->uid,
+			       &preparation->places);
+}
+
 int preparation_set_git(Preparation *preparation, const GitIdentity *identity)
 {
 	int r;
 
-	preparation->git.no_repository = identity->no_repository;
 	r = copy_string(&preparation->git.name, identity->name);
 	if (r == 0)
-		r = copy_string(&preparation->git.worktree, identity->worktree);
-	if (r == 0)
 		r = copy_string(&preparation->git.email, identity->email);
-	if (r == 0)
-		r = copy_string(&preparation->git.directory, identity->directory);
-	if (r == 0)
-		r = copy_string(&preparation->git.common_directory, identity->common_directory);
-	if (r == 0)
-		r = copy_string(&preparation->git.top_level, identity->top_level);
 	if (r == 0)
 		r = copy_string(&preparation->git.default_branch, identity->default_branch);
 	if (r == 0)
 		r = copy_string(&preparation->git.shared, identity->shared);
 	if (r == 0)
 		r = copy_string(&preparation->git.problem, identity->problem);
+	preparation->git.safe_directories = strings_free(preparation->git.safe_directories);
+	for (size_t i = 0; r == 0 && identity->safe_directories && identity->safe_directories[i]; i++)
+		r = strings_append(&preparation->git.safe_directories, identity->safe_directories[i]);
 	return r;
 }
 
@@ -137,14 +141,15 @@ static int make_git_config(const Preparation *preparation, char **ret)
 		return -ENOMEM;
 	while ((value = config_next(config, CONFIG_FORGE_HOST, &index)))
 		hosts[n++] = value->text;
-	return git_config_render(&(GitConfigOptions){ .name = preparation->git.name,
-						      .email = preparation->git.email,
-						      .forge_hosts = hosts,
-						      .default_branch = preparation->git.default_branch,
-						      .top_level = preparation->git.top_level,
-						      .gh = forge ? find_helper(gh) : NULL,
-						      .glab = forge ? find_helper(glab) : NULL },
-				 ret);
+	return git_config_render(
+		&(GitConfigOptions){ .name = preparation->git.name,
+				     .email = preparation->git.email,
+				     .forge_hosts = hosts,
+				     .default_branch = preparation->git.default_branch,
+				     .top_level = git_places_trusted(&preparation->places, &preparation->git),
+				     .gh = forge ? find_helper(gh) : NULL,
+				     .glab = forge ? find_helper(glab) : NULL },
+		ret);
 }
 
 int preparation_read_resolver(const PreparationNetwork *network, Resolver *ret)
@@ -243,9 +248,11 @@ static int find_shown(const Preparation *preparation, const PlanFacts *facts, ch
 				      ?: preparation->request->cwd,
 			      &shown);
 	if (r == 0)
-		r = add_shown(preparation, NULL, facts->git_directory, &shown);
+		r = add_shown(preparation, NULL, facts->git_directory ? facts->git_directory->path : NULL,
+			      &shown);
 	if (r == 0)
-		r = add_shown(preparation, NULL, facts->git_common_directory, &shown);
+		r = add_shown(preparation, NULL,
+			      facts->git_common_directory ? facts->git_common_directory->path : NULL, &shown);
 	if (r == 0)
 		*ret = TAKE_PTR(shown);
 	return r;
@@ -374,7 +381,8 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 		r = descriptor_facts_find(keys->fds, &descriptors);
 	if (r < 0)
 		return r;
-	facts = (PlanFacts){ .private_proc = network->private_proc,
+	facts = (PlanFacts){ .workspace = preparation->workspace.path ? &preparation->workspace : NULL,
+			     .private_proc = network->private_proc,
 			     .git_config = git_config,
 			     .resolver = preparation->names.text,
 			     .temp_root = temp_root,
@@ -382,9 +390,10 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 			     .terminal_path = keys->terminal_path,
 			     .descriptors = descriptors.descriptors,
 			     .n_descriptors = descriptors.n };
-	r = git_places_choose(&view, &preparation->git, &preparation->workspace, preparation->view.home,
-			      &facts, &preparation->warnings);
-	if (r == 0 && git_needs_set_id(&preparation->git, preparation->request->file_mode_mask))
+	r = git_places_choose(&view, &preparation->places, &preparation->git, &preparation->workspace,
+			      preparation->view.home, &facts, &preparation->warnings);
+	if (r == 0 &&
+	    git_needs_set_id(&preparation->places, &preparation->git, preparation->request->file_mode_mask))
 		r = strings_append(
 			&preparation->warnings,
 			"git cannot write inside: for core.sharedRepository it sets "

@@ -19,6 +19,7 @@ typedef struct Preparation {
 	const Profile *profile;
 	View view;
 	PlanNode workspace; /* no descriptor when it cannot be had: the plan says why */
+	GitPlaces places;   /* its repository; nothing where there is no git to use it */
 	GitIdentity git;
 	bool resolver;  /* names can resolve inside */
 	Resolver names; /* of the host at the launch, and what the jail was given of it */
@@ -26,7 +27,9 @@ typedef struct Preparation {
 	char **warnings;
 } Preparation;
 
-#define PREPARATION_INIT ((Preparation){ .workspace = PLAN_NODE_INIT, .placeholders = PLACEHOLDERS_INIT })
+#define PREPARATION_INIT \
+	((Preparation){  \
+		.workspace = PLAN_NODE_INIT, .places = GIT_PLACES_INIT, .placeholders = PLACEHOLDERS_INIT })
 
 /*
  * guard_fd (SPAWN_FD_GUARD) is borrowed until preparation_release(). Return: 0; a negative errno with
@@ -42,6 +45,8 @@ int preparation_make_state(Preparation *preparation, char **ret_problem);
 void preparation_done(Preparation *preparation);
 /* Nothing of the jail runs any more: what was made on the host for its mounts goes. */
 void preparation_release(Preparation *preparation);
+/* Find the workspace's repository. Return: 0 or -ENOMEM. */
+int preparation_find_git(Preparation *preparation);
 /* Take a copy of what git said. Return: 0 or -ENOMEM. */
 int preparation_set_git(Preparation *preparation, const GitIdentity *identity);
 

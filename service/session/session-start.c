@@ -206,13 +206,13 @@ static int start_holder(Session *session, char **ret_problem)
 
 static void start_git(Session *session)
 {
-	const Preparation *preparation = &session->preparation;
+	Preparation *preparation = &session->preparation;
 
-	if (session->git && S_ISDIR(preparation->workspace.mode) &&
+	if (session->git && S_ISDIR(preparation->workspace.mode) && preparation_find_git(preparation) == 0 &&
 	    git_query_start(session->event,
 			    &(GitOptions){ .path = session->git,
 					   .home = session->request.home,
-					   .workspace_fd = preparation->workspace.fd,
+					   .places = &preparation->places,
 					   .holder_pidfd = session->holder.pidfd,
 					   .network = session->network.jailed },
 			    on_git_answered, session, &session->query) == 0)

@@ -271,6 +271,33 @@ def forged_git_files_get_nothing(lab):
                 holds(not os.path.exists(f"{target}/planted"), f"{target} was written")
 
 
+@test(120, needs="bus")
+def a_git_file_that_is_swapped_gets_nothing(lab):
+    """An agent in another session of the workspace exchanges .git, its own and a forged one, while launches look."""
+    person(lab, ALICE)
+    base = fresh(lab, ALICE, "swapped")
+    work = linked(lab, ALICE, base)
+    secret = repository(lab, ALICE, fresh(lab, ALICE, "victim"))
+    machine.write(f"{work}/other", f"gitdir: {secret}/.git\n", 0o644, ALICE)
+    swap = ("import ctypes, sys\nlibc = ctypes.CDLL(None)\nprint('ready', flush=True)\n"
+            "while True:\n    libc.renameat2(-100, b'.git', -100, b'other', 2)\n")
+    agent = lab.start([SANDBOX, "shell", "-c", f"exec /usr/bin/python3 -c \"{swap}\""], cwd=work, stdin=subprocess.PIPE,
+                      stdout=subprocess.PIPE)
+    own = shown = 0
+    try:
+        equal(agent.stdout.readline(), b"ready\n")
+        for _ in range(40):
+            result = lab.shell(f"test -d {base}/main/.git && echo own; test -e {secret}/.git && echo secret; true", cwd=work)
+            equal(result.status, 0, repr(result))
+            own += b"own" in result.out
+            shown += b"secret" in result.out
+    finally:
+        agent.kill()
+        agent.wait()
+    equal(shown, 0, f"{shown} of 40 launches had the other repository")
+    holds(0 < own < 40, f"nothing raced: {own} of 40 had their own")
+
+
 @test(60, needs="bus")
 def forged_git_directories_get_nothing(lab):
     """A directory .git with a file commondir, and a work tree elsewhere."""
@@ -529,16 +556,22 @@ def a_git_that_does_not_answer_is_told_of(lab):
 
 @test(60, needs="bus")
 def a_configuration_that_git_cannot_read_is_told_of(lab):
-    """What an agent leaves in .git/config: a mistake, a pipe that nobody writes to, far too much."""
+    """What an agent leaves in .git/config: a mistake, far too much, a pipe in its place; and nobody waits for a pipe."""
     for user in BOTH:
         work = fresh(lab, user, "spoilt")
         git(lab, user, work, "init", "-q")
         os.mkfifo(f"{work}/pipe")
         os.chown(f"{work}/pipe", user.uid, user.gid)
         unset = "git is not fully set up inside: outside it {}; run git status in " + work + " to see why"
-        for text, sentence in (("[core\n", NO_REPOSITORY.format(work)),
-                               (f"[include]\n\tpath = {work}/pipe\n", unset.format("did not answer within 3 seconds")),
-                               ("[user]\n\tname = " + "x" * 70000 + "\n", unset.format("said more than 16384 bytes"))):
-            machine.write(f"{work}/.git/config", text, 0o644, user)
+        unread = unset.format("cannot read the repository's configuration")
+        for text, sentences in (("[core\n", [unread]), (f"[include]\n\tpath = {work}/pipe\n", []),
+                                ("[user]\n\tname = " + "x" * 70000 + "\n", [unread]), (None, [unread])):
+            if text is None:
+                os.unlink(f"{work}/.git/config")
+                os.mkfifo(f"{work}/.git/config")
+                os.chown(f"{work}/.git/config", user.uid, user.gid)
+            else:
+                machine.write(f"{work}/.git/config", text, 0o644, user)
             result = lab.shell("echo started", user, cwd=work, limit=30)
-            equal(warned(result, sentence), "started\n", f"{user} {text[:40]!r}")
+            equal(warned(result, *sentences), "started\n", f"{user} {text and text[:40]!r}")
+            holds(result.seconds < 2.5, f"nothing was waited for: {result!r}")

@@ -107,7 +107,7 @@ static void a_workspace_does_not_show_where_links_lead(void **state)
 
 	/* Nor does what a .git file names. */
 	start(&fixture, "shell", git);
-	fixture.facts.git_common_directory = "/home/user/keys";
+	fixture.facts.git_common_directory = plan_fixture_node(&fixture, "/home/user/keys");
 	fixture.facts.git_directory = NULL;
 	make(&fixture);
 	assert_true(plan_fixture_warns(&fixture, "/home/user/keys stays hidden: it lies where nothing is"));

@@ -207,6 +207,7 @@ void plan_fixture_init(PlanFixture *fixture, const char *who, const char *agent)
 	*fixture = (PlanFixture){
 		.home = root ? "/root" : "/home/user",
 		.uid = root ? 0 : 1000,
+		.held = { PLAN_NODE_INIT, PLAN_NODE_INIT, PLAN_NODE_INIT, PLAN_NODE_INIT },
 	};
 	fixture->canonical_home = streq(who, "moved") ? "/var/home/user" : fixture->home;
 	fixture->nodes = expand(fixture, machine, ELEMENTSOF(machine));
@@ -242,16 +243,31 @@ void plan_fixture_init(PlanFixture *fixture, const char *who, const char *agent)
 		.git_config = "[user]\n\tname = somebody\n",
 		.resolver = "nameserver 192.0.2.53\n",
 		.temp_root = "/var/tmp/claude-agent/1000/abcdefghijklm",
-		.git_directory = plan_fixture_path(fixture, "~/src/main/.git/worktrees/project"),
-		.git_common_directory = plan_fixture_path(fixture, "~/src/main/.git"),
+		.git_directory = plan_fixture_node(fixture, "~/src/main/.git/worktrees/project"),
+		.git_common_directory = plan_fixture_node(fixture, "~/src/main/.git"),
 		.sockets = (const char *const *)fixture->sockets,
 		.terminal = true,
 		.terminal_path = "/dev/pts/3",
 	};
 }
 
+const PlanNode *plan_fixture_node(PlanFixture *fixture, const char *path)
+{
+	PlanNode *node = NULL;
+
+	for (size_t i = 0; i < ELEMENTSOF(fixture->held) && !node; i++)
+		if (!fixture->held[i].path)
+			node = &fixture->held[i];
+	assert(node);
+	*node = PLAN_NODE_INIT;
+	assert(fixture->view.resolve(fixture->view.userdata, plan_fixture_path(fixture, path), node) == 0);
+	return node;
+}
+
 void plan_fixture_done(PlanFixture *fixture)
 {
+	for (size_t i = 0; i < ELEMENTSOF(fixture->held); i++)
+		plan_node_done(&fixture->held[i]);
 	plan_done(&fixture->plan);
 	session_request_done(&fixture->request);
 	free(fixture->problem);

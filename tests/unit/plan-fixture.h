@@ -17,6 +17,7 @@ typedef struct PlanFixture {
 	PlanView view;
 	SessionRequest request;
 	PlanFacts facts;
+	PlanNode held[4]; /* of the facts */
 	char **sockets;
 	Plan plan;
 	const char *error;
@@ -41,6 +42,8 @@ void plan_fixture_setenv(PlanFixture *fixture, const char *variable);
 int plan_fixture_make(PlanFixture *fixture);
 /* Return: the entry at destination (the last one), or NULL. */
 const Entry *plan_fixture_entry(const PlanFixture *fixture, const char *destination);
+/* What is at path, held for the facts; at most as often as the fixture has places. */
+const PlanNode *plan_fixture_node(PlanFixture *fixture, const char *path);
 bool plan_fixture_warns(const PlanFixture *fixture, const char *part);
 /* "~" put in. Owned by the fixture. */
 const char *plan_fixture_path(PlanFixture *fixture, const char *path);

@@ -186,72 +186,30 @@ static void no_identity_names_none(void **state)
 
 static void the_last_value_of_a_key_holds(void **state)
 {
-	static const char output[] =
-		"global\0user.name\nFirst\0global\0user.email\na@example\0local\0user.name\nSecond\nline\0"
-		"local\0core.worktree\n../x\0global\0init.defaultbranch\ntrunk\0";
+	static const char output[] = "user.name\nFirst\0user.email\na@example\0user.name\nSecond\nline\0"
+				     "core.worktree\n../x\0init.defaultbranch\ntrunk\0"
+				     "safe.directory\n/a\0safe.directory\n\0safe.directory\n~/b\0";
 	GitIdentity identity = { 0 };
 
-	assert_int_equal(git_identity_parse_config(output, sizeof(output) - 1, &identity), 0);
+	assert_int_equal(git_identity_parse(output, sizeof(output) - 1, "/home/a", &identity), 0);
 	assert_string_equal(identity.name, "Second\nline");
 	assert_string_equal(identity.email, "a@example");
-	assert_string_equal(identity.worktree, "../x");
 	assert_string_equal(identity.default_branch, "trunk");
+	assert_string_equal(identity.safe_directories[0], "/a");
+	assert_string_equal(identity.safe_directories[1], "");
+	assert_string_equal(identity.safe_directories[2], "/home/a/b");
+	assert_null(identity.safe_directories[3]);
 	git_identity_done(&identity);
 }
 
 static void what_is_no_value_is_passed_over(void **state)
 {
-	static const char output[] =
-		"local\0user.name\0local\0user.email\n\0local\0user.namex\nx\0local\0user.name\ncut off";
+	static const char output[] = "user.name\0user.email\n\0user.namex\nx\0user.name\ncut off";
 	GitIdentity identity = { 0 };
 
-	assert_int_equal(git_identity_parse_config(output, sizeof(output) - 1, &identity), 0);
+	assert_int_equal(git_identity_parse(output, sizeof(output) - 1, "/", &identity), 0);
 	assert_null(identity.name);
 	assert_null(identity.email);
-	git_identity_done(&identity);
-}
-
-/* The person's own file must not say which repository is a project's. */
-static void a_worktree_is_the_repositorys_to_name(void **state)
-{
-	static const char *const others[] = { "system", "global", "command", "unknown", "" };
-	GitIdentity identity = { 0 };
-
-	for (size_t i = 0; i < ELEMENTSOF(others); i++) {
-		_cleanup_free_ char *output = NULL;
-		int n = asprintf(&output, "%s%ccore.worktree\n/x%c", others[i], 0, 0);
-
-		assert_true(n > 0);
-		assert_int_equal(git_identity_parse_config(output, (size_t)n, &identity), 0);
-		assert_null(identity.worktree);
-	}
-	assert_int_equal(git_identity_parse_config("worktree\0core.worktree\n/x\0", 26, &identity), 0);
-	assert_string_equal(identity.worktree, "/x");
-	git_identity_done(&identity);
-}
-
-static void places_are_three_absolute_paths(void **state)
-{
-	static const char *const bad[] = { "",      "/a\n", "/a\n/b\n/c", "/a\n/b\n/c\n/d\n", "/a\nb\n/c\n",
-					   "\n\n\n" };
-	GitIdentity identity = { 0 };
-
-	for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
-		assert_int_equal(git_identity_parse_places(bad[i], strlen(bad[i]), &identity), 0);
-		assert_null(identity.directory);
-		assert_null(identity.common_directory);
-		assert_null(identity.top_level);
-	}
-	assert_int_equal(git_identity_parse_places("/a/.git\n/a\n/b c\n", 16, &identity), 0);
-	assert_string_equal(identity.directory, "/a/.git");
-	assert_string_equal(identity.common_directory, "/a");
-	assert_string_equal(identity.top_level, "/b c");
-	git_identity_done(&identity);
-
-	assert_int_equal(git_identity_parse_places("/a.git\n/b\n", 10, &identity), 0);
-	assert_string_equal(identity.directory, "/a.git");
-	assert_string_equal(identity.common_directory, "/b");
-	assert_null(identity.top_level);
 	git_identity_done(&identity);
 }
 
@@ -264,11 +222,9 @@ int main(void)
 		cmocka_unit_test(no_forge_names_no_helper),
 		cmocka_unit_test(only_helpers_that_exist_are_named),
 		cmocka_unit_test(one_repository_is_safe),
-		cmocka_unit_test(a_worktree_is_the_repositorys_to_name),
 		cmocka_unit_test(no_identity_names_none),
 		cmocka_unit_test(the_last_value_of_a_key_holds),
 		cmocka_unit_test(what_is_no_value_is_passed_over),
-		cmocka_unit_test(places_are_three_absolute_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

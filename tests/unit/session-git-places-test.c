@@ -72,22 +72,35 @@ static void write_gitdir(const Fixture *fixture, const char *format)
 	assert_int_equal(fclose(f), 0);
 }
 
+static bool knows(const Fixture *fixture, const char *directory, const char *common, const char *worktree)
+{
+	_cleanup_(plan_node_done) PlanNode workspace = PLAN_NODE_INIT;
+	GitPlaces places = GIT_PLACES_INIT;
+	const PlanView *view = &fixture->functions;
+	bool known;
+
+	assert_int_equal(view->resolve(view->userdata, fixture->workspace, &workspace), 0);
+	assert_int_equal(view->resolve(view->userdata, directory, &places.directory), 0);
+	assert_int_equal(view->resolve(view->userdata, common, &places.common), 0);
+	places.worktree = (char *)worktree;
+	known = git_places_point_back(view, &places, &workspace);
+	plan_node_done(&places.directory);
+	plan_node_done(&places.common);
+	return known;
+}
+
 static bool linked_back(const Fixture *fixture, const char *directory, const char *common)
 {
-	GitIdentity git = { .directory = (char *)directory, .common_directory = (char *)common };
-
-	return git_places_point_back(&fixture->functions, &git, fixture->workspace);
+	return knows(fixture, directory, common, NULL);
 }
 
 /* Of a linked worktree, or, with core.worktree, of a submodule, which is its own common directory. */
 static bool points_back(const Fixture *fixture, const char *worktree)
 {
 	_cleanup_free_ char *common = NULL;
-	GitIdentity git = { .directory = fixture->directory, .worktree = (char *)worktree };
 
 	assert_true(asprintf(&common, "%s/there/.git", fixture->root) > 0);
-	git.common_directory = worktree ? fixture->directory : common;
-	return git_places_point_back(&fixture->functions, &git, fixture->workspace);
+	return knows(fixture, fixture->directory, worktree ? fixture->directory : common, worktree);
 }
 
 /* A directory that agents write knows the workspace, and its file commondir names somebody's repository. */
@@ -95,7 +108,6 @@ static void a_directory_outside_the_repository_does_not(void **state)
 {
 	const Fixture *fixture = *state;
 	_cleanup_free_ char *common = NULL, *inner = NULL;
-	GitIdentity git = { .directory = fixture->directory };
 
 	assert_true(asprintf(&common, "%s/other", fixture->root) > 0);
 	assert_true(asprintf(&inner, "%s/there/.git/worktrees", fixture->root) > 0);
@@ -105,9 +117,7 @@ static void a_directory_outside_the_repository_does_not(void **state)
 	assert_false(linked_back(fixture, fixture->directory, fixture->directory));
 
 	/* core.worktree of the one directory says nothing about the other. */
-	git.worktree = fixture->workspace;
-	git.common_directory = common;
-	assert_false(git_places_point_back(&fixture->functions, &git, fixture->workspace));
+	assert_false(knows(fixture, fixture->directory, common, fixture->workspace));
 }
 
 static void another_repository_does_not(void **state)
@@ -182,14 +192,15 @@ static void sharing_needs_bits_unless_the_umask_gives_them(void **state)
 		{ "umask", 0077, false },    { "false", 0077, false }, { "0", 0077, false },
 		{ "", 0077, false },         { "x", 0077, false },     { "0660x", 0077, false },
 	};
+	GitPlaces places = GIT_PLACES_INIT;
 	GitIdentity git = { 0 };
 
 	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
 		git.shared = (char *)cases[i].value;
-		git.directory = NULL;
-		assert_false(git_needs_set_id(&git, cases[i].mask));
-		git.directory = (char *)"/x/.git";
-		if (git_needs_set_id(&git, cases[i].mask) != cases[i].needs)
+		places.directory.path = NULL;
+		assert_false(git_needs_set_id(&places, &git, cases[i].mask));
+		places.directory.path = (char *)"/x/.git";
+		if (git_needs_set_id(&places, &git, cases[i].mask) != cases[i].needs)
 			fail_msg("case %zu", i);
 	}
 }
