@@ -10,6 +10,9 @@
 #include "service/inside/checks.h"
 
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -43,6 +46,10 @@
 #define FAMILIES_TRIED 64
 #define NO_TYPE 15   /* beyond SOCK_MAX: refused before the family is looked at */
 #define NO_FLAG 0x2u /* of CSIGNAL: no flag of unshare(2) */
+/* No flag of socket(2): the kernel refuses it before it looks for anything (EINVAL). */
+#define NO_SOCKET_FLAG 0x10
+#define TYPES 16
+#define PROTOCOLS_TRIED 263 /* with IPPROTO_MPTCP */
 
 typedef struct Try {
 	const long *numbers;
@@ -215,6 +222,39 @@ static void try_PASTE(Try *t)
 	try_ioctl(t, REFUSAL_PASTE, TIOCLINUX);
 }
 
+static void try_LINE_DISCIPLINE(Try *t)
+{
+	try_ioctl(t, REFUSAL_LINE_DISCIPLINE, TIOCSETD);
+}
+
+static void try_BRIDGE(Try *t)
+{
+	static const long requests[] = { SIOCGIFBR, SIOCSIFBR, SIOCBRADDBR, SIOCBRDELBR };
+
+	for (size_t i = 0; i < ELEMENTSOF(requests); i++)
+		try_ioctl(t, REFUSAL_BRIDGE, requests[i]);
+}
+
+static void try_VLAN(Try *t)
+{
+	try_ioctl(t, REFUSAL_VLAN, SIOCGIFVLAN);
+	try_ioctl(t, REFUSAL_VLAN, SIOCSIFVLAN);
+}
+
+static void try_TABLES(Try *t)
+{
+	static const CallName calls[] = { CALL_SETSOCKOPT, CALL_GETSOCKOPT };
+	static const int options[] = { 64, 65, 66, 67, 96, 97, 98, 99, 128, 129, 130, 131 };
+	static const int options6[] = { 64, 65, 68, 69 };
+
+	for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
+		for (size_t j = 0; j < ELEMENTSOF(options); j++)
+			ask(t, REFUSAL_TABLES, calls[i], -1, IPPROTO_IP, options[j], 0, 0);
+		for (size_t j = 0; j < ELEMENTSOF(options6); j++)
+			ask(t, REFUSAL_TABLES, calls[i], -1, IPPROTO_IPV6, options6[j], 0, 0);
+	}
+}
+
 static void try_SETLEASE(Try *t)
 {
 	ask(t, REFUSAL_SETLEASE, CALL_FCNTL, -1, F_SETLEASE, F_UNLCK, 0, 0);
@@ -244,10 +284,64 @@ static void try_SOCKET(Try *t)
 			ask(t, REFUSAL_SOCKET, CALL_SOCKET, family, NO_TYPE, 0, 0, 0);
 }
 
+static void try_SOCKET_TYPE(Try *t)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+
+	for (size_t i = 0; i < ELEMENTSOF(families); i++)
+		for (int type = 0; type < TYPES; type++)
+			if (type != SOCK_STREAM && type != SOCK_DGRAM && type != SOCK_RAW)
+				ask(t, REFUSAL_SOCKET_TYPE, CALL_SOCKET, families[i], type | NO_SOCKET_FLAG,
+				    0, 0, 0);
+}
+
+static void try_SOCKET_RAW(Try *t)
+{
+	ask(t, REFUSAL_SOCKET_RAW, CALL_SOCKET, AF_INET, SOCK_RAW | NO_SOCKET_FLAG, IPPROTO_RAW, 0, 0);
+	ask(t, REFUSAL_SOCKET_RAW, CALL_SOCKET, AF_INET6, SOCK_RAW | NO_SOCKET_FLAG, IPPROTO_ICMPV6, 0, 0);
+}
+
+static void try_protocols(Try *t, long family, long type, const int *allowed, size_t n)
+{
+	for (long protocol = -1; protocol < PROTOCOLS_TRIED; protocol++) {
+		bool is_allowed = false;
+
+		for (size_t i = 0; i < n; i++)
+			is_allowed = is_allowed || allowed[i] == protocol;
+		if (!is_allowed)
+			ask(t, REFUSAL_SOCKET_PROTOCOL, CALL_SOCKET, family, type | NO_SOCKET_FLAG, protocol,
+			    0, 0);
+	}
+}
+
+#define TRY_PROTOCOLS(t, family, type, ...)                          \
+	try_protocols(t, family, type, (const int[]){ __VA_ARGS__ }, \
+		      sizeof((const int[]){ __VA_ARGS__ }) / sizeof(int))
+
+static void try_SOCKET_PROTOCOL(Try *t)
+{
+	TRY_PROTOCOLS(t, AF_INET, SOCK_STREAM, 0, IPPROTO_TCP);
+	TRY_PROTOCOLS(t, AF_INET, SOCK_DGRAM, 0, IPPROTO_UDP, IPPROTO_ICMP);
+	TRY_PROTOCOLS(t, AF_INET6, SOCK_STREAM, 0, IPPROTO_TCP);
+	TRY_PROTOCOLS(t, AF_INET6, SOCK_DGRAM, 0, IPPROTO_UDP, IPPROTO_ICMPV6);
+	for (int type = SOCK_STREAM; type <= SOCK_RAW; type++)
+		TRY_PROTOCOLS(t, AF_NETLINK, type, NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_KOBJECT_UEVENT);
+	/* The kernel reads 32 bits of each. */
+	if (t->numbers == call_numbers) {
+		ask(t, REFUSAL_SOCKET_PROTOCOL, CALL_SOCKET, AF_INET | ABOVE_32_BITS,
+		    SOCK_STREAM | NO_SOCKET_FLAG, IPPROTO_SCTP, 0, 0);
+		ask(t, REFUSAL_SOCKET_PROTOCOL, CALL_SOCKET, AF_INET,
+		    SOCK_STREAM | NO_SOCKET_FLAG | ABOVE_32_BITS, IPPROTO_SCTP, 0, 0);
+		ask(t, REFUSAL_SOCKET_PROTOCOL, CALL_SOCKET, AF_INET, SOCK_STREAM | NO_SOCKET_FLAG,
+		    IPPROTO_SCTP | ABOVE_32_BITS, 0, 0);
+	}
+}
+
+/* TIPC has pairs; and to ask for one of another family looks for its protocol too. */
 static void try_SOCKETPAIR(Try *t)
 {
 	for (int family = 0; family < FAMILIES_TRIED; family++)
-		if (!family_is_held(family))
+		if (family != AF_UNIX)
 			ask(t, REFUSAL_SOCKETPAIR, CALL_SOCKETPAIR, family, NO_TYPE, 0, 0, 0);
 }
 

@@ -35,11 +35,19 @@
 	/* typing and pasting */ \
 	X(TYPE, EPERM) \
 	X(PASTE, EPERM) \
+	/* requests that load modules, as a kernel without them answers */ \
+	X(LINE_DISCIPLINE, EPERM) \
+	X(BRIDGE, ENOPKG) \
+	X(VLAN, ENOPKG) \
+	X(TABLES, ENOPROTOOPT) \
 	/* leases and delegations */ \
 	X(SETLEASE, EACCES) \
 	X(SETDELEG, EACCES) \
-	/* families of sockets */ \
+	/* families of sockets, and what sockets are for */ \
 	X(SOCKET, EAFNOSUPPORT) \
+	X(SOCKET_TYPE, ESOCKTNOSUPPORT) \
+	X(SOCKET_RAW, EPERM) \
+	X(SOCKET_PROTOCOL, EPROTONOSUPPORT) \
 	X(SOCKETPAIR, EAFNOSUPPORT) \
 	X(SOCKETCALL, ENOSYS) \
 	/* mount namespaces that are no copies */ \

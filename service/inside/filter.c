@@ -4,7 +4,10 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
@@ -32,7 +35,12 @@
  * of a single mount: EINVAL, as an older kernel answers. clone3(2) keeps its flags in memory: ENOSYS, and
  * libc falls back to clone(2);
  *   - sockets of the families that the network namespace holds, and of no other: AF_VSOCK, for one, reaches
- * the hypervisor from any namespace. socketcall(2), the 32-bit x86 way, keeps the family in memory: ENOSYS;
+ * the hypervisor from any namespace. Of these families only what agents and their tools use: TCP, UDP, ICMP's
+ * echo, and the subsystems of netlink for routes, devices and sockets. To ask for any other makes the kernel
+ * load the module that has it, for everybody on this machine (socket(2): SCTP, L2TP; netlink: iSCSI, RDMA,
+ * netfilter). socketcall(2), the 32-bit x86 way, keeps all of this in memory: ENOSYS;
+ *   - no request for bridges, VLANs, the tables of iptables, or another line discipline of a terminal: each
+ * loads a module before the kernel asks for any right;
  *   - no key management: the person's keyrings (keyrings(7)) are found by uid, which no namespace here
  * changes, and a key that the uid may link can be read. ENOSYS, as of a kernel without it;
  *   - no leases and delegations: who owns a file may have them also where it is mounted read-only, and every
@@ -115,9 +123,62 @@ static const CallRule ABSENT_CALLS[] = {
 	{ REFUSAL_CLONE3, SCMP_SYS(clone3) },
 };
 
+/* ioctl(2) */
+static const struct {
+	FilterRefusal refusal;
+	unsigned request;
+} REQUESTS[] = {
+	{ REFUSAL_TYPE, TIOCSTI },       { REFUSAL_PASTE, TIOCLINUX },  { REFUSAL_LINE_DISCIPLINE, TIOCSETD },
+	{ REFUSAL_BRIDGE, SIOCGIFBR },   { REFUSAL_BRIDGE, SIOCSIFBR }, { REFUSAL_BRIDGE, SIOCBRADDBR },
+	{ REFUSAL_BRIDGE, SIOCBRDELBR }, { REFUSAL_VLAN, SIOCGIFVLAN }, { REFUSAL_VLAN, SIOCSIFVLAN },
+};
+
+/*
+ * The options of iptables and its kin (linux/netfilter_ipv4/ip_tables.h, netfilter_arp/arp_tables.h,
+ * netfilter_bridge/ebtables.h, netfilter_ipv6/ip6_tables.h), in blocks of a power of 2. No other option has
+ * one of these numbers: IPv6 leaves 64, 65, 68 and 69 free for them (linux/in6.h).
+ */
+static const struct {
+	unsigned level, first, size;
+} TABLE_OPTIONS[] = {
+	{ IPPROTO_IP, 64, 4 },   { IPPROTO_IP, 96, 4 },   { IPPROTO_IP, 128, 4 },
+	{ IPPROTO_IPV6, 64, 2 }, { IPPROTO_IPV6, 68, 2 },
+};
+
+/* A set of numbers that the kernel reads as 32 bits. */
+typedef struct Numbers {
+	const unsigned *numbers;
+	size_t n;
+} Numbers;
+
+#define NUMBERS(...)                                                               \
+	{                                                                          \
+		.numbers = (const unsigned[]){ __VA_ARGS__ },                      \
+		.n = sizeof((const unsigned[]){ __VA_ARGS__ }) / sizeof(unsigned), \
+	}
+
 /* Names, IPv4, IPv6 (which is off, and is refused as natively without it) and netlink, which libc itself
  * uses. */
-static const int FAMILIES[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
+static const Numbers FAMILIES = NUMBERS(AF_UNIX, AF_INET, AF_INET6, AF_NETLINK);
+static const Numbers PAIR_FAMILIES = NUMBERS(AF_UNIX);
+
+/* The kernel's SOCK_TYPE_MASK (include/linux/net.h): above it are SOCK_CLOEXEC and SOCK_NONBLOCK. */
+#define TYPE_MASK 0xfu
+/* Raw sockets need a right that nobody has in the jail's network; they have an answer of their own below. */
+static const Numbers INTERNET_TYPES = NUMBERS(SOCK_STREAM, SOCK_DGRAM, SOCK_RAW);
+
+/* What a socket of that family and type may be for; 0 is the usual protocol of the type. */
+static const struct {
+	unsigned family;
+	int type; /* -1: any */
+	Numbers protocols;
+} PROTOCOLS[] = {
+	{ AF_INET, SOCK_STREAM, NUMBERS(0, IPPROTO_TCP) },
+	{ AF_INET, SOCK_DGRAM, NUMBERS(0, IPPROTO_UDP, IPPROTO_ICMP) },
+	{ AF_INET6, SOCK_STREAM, NUMBERS(0, IPPROTO_TCP) },
+	{ AF_INET6, SOCK_DGRAM, NUMBERS(0, IPPROTO_UDP, IPPROTO_ICMPV6) },
+	{ AF_NETLINK, -1, NUMBERS(NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_KOBJECT_UEVENT) },
+};
 
 static scmp_filter_ctx context_free(scmp_filter_ctx context)
 {
@@ -172,6 +233,24 @@ static int add_ioctl_rule(scmp_filter_ctx context, FilterRefusal refusal, unsign
 			SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xffffffffu, request));
 }
 
+static int add_table_rules(scmp_filter_ctx context)
+{
+	static const int calls[] = { SCMP_SYS(setsockopt), SCMP_SYS(getsockopt) };
+	int r = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(calls); i++)
+		for (size_t j = 0; r == 0 && j < ELEMENTSOF(TABLE_OPTIONS); j++) {
+			const struct scmp_arg_cmp option[] = {
+				SCMP_CMP(1, SCMP_CMP_MASKED_EQ, UINT32_MAX, TABLE_OPTIONS[j].level),
+				SCMP_CMP(2, SCMP_CMP_MASKED_EQ, ~(TABLE_OPTIONS[j].size - 1),
+					 TABLE_OPTIONS[j].first)
+			};
+
+			r = filter_add(context, REFUSAL_TABLES, calls[i], ELEMENTSOF(option), option);
+		}
+	return r;
+}
+
 /* The kernel reads a command as 32 bits too; it has the same number on every architecture. */
 static int add_lease_rules(scmp_filter_ctx context)
 {
@@ -192,38 +271,111 @@ static int add_lease_rules(scmp_filter_ctx context)
 	return 0;
 }
 
-static bool family_is_held(int family)
+/*
+ * Refuse the call where the conditions hold and the argument, as far as mask reads it, is none of allowed. A
+ * rule compares an argument once, so what is left over is cut into blocks: each as large as has none of
+ * allowed in it. Begin with first 0 and a size that is a power of 2 above all of them.
+ */
+typedef struct Outside {
+	FilterRefusal refusal;
+	int call;
+	struct scmp_arg_cmp conditions[3]; /* the last of n is for the argument */
+	unsigned n, argument, mask;
+	Numbers allowed;
+} Outside;
+
+static int add_block(scmp_filter_ctx context, Outside *outside, unsigned first, unsigned size)
 {
-	for (size_t i = 0; i < ELEMENTSOF(FAMILIES); i++)
-		if (FAMILIES[i] == family)
-			return true;
-	return false;
+	unsigned within = 0;
+	int r;
+
+	for (size_t i = 0; i < outside->allowed.n; i++)
+		within += outside->allowed.numbers[i] - first < size;
+	if (within == 0) {
+		outside->conditions[outside->n - 1] =
+			SCMP_CMP(outside->argument, SCMP_CMP_MASKED_EQ, outside->mask & ~(size - 1), first);
+		return filter_add(context, outside->refusal, outside->call, outside->n, outside->conditions);
+	}
+	if (size == 1)
+		return 0;
+	r = add_block(context, outside, first, size / 2);
+	return r < 0 ? r : add_block(context, outside, first + size / 2, size / 2);
 }
 
-/* The kernel reads a family as 32 bits; one with more above them is no family of ours either. */
+/* The kernel reads 32 bits of an argument; one with more above them is refused as well. */
+static int add_outside(scmp_filter_ctx context, Outside outside)
+{
+	/* Of 32 bits, those above the largest are one comparison. */
+	unsigned size = outside.mask == UINT32_MAX ? 1 : outside.mask + 1;
+	int r;
+
+	for (size_t i = 0; i < outside.allowed.n; i++)
+		while (size <= outside.allowed.numbers[i])
+			size *= 2;
+	r = add_block(context, &outside, 0, size);
+	if (r < 0 || outside.mask != UINT32_MAX)
+		return r;
+	outside.conditions[outside.n - 1] = SCMP_CMP(outside.argument, SCMP_CMP_GT, size - 1);
+	return filter_add(context, outside.refusal, outside.call, outside.n, outside.conditions);
+}
+
 static int add_family_rules(scmp_filter_ctx context)
 {
-	static const CallRule calls[] = { { REFUSAL_SOCKET, SCMP_SYS(socket) },
-					  { REFUSAL_SOCKETPAIR, SCMP_SYS(socketpair) } };
-	int last = 0, r;
+	int r = add_outside(context, (Outside){ .refusal = REFUSAL_SOCKET,
+						.call = SCMP_SYS(socket),
+						.n = 1,
+						.argument = 0,
+						.mask = UINT32_MAX,
+						.allowed = FAMILIES });
 
-	for (size_t i = 0; i < ELEMENTSOF(FAMILIES); i++)
-		last = MAX_OF(last, FAMILIES[i]);
-	for (size_t i = 0; i < ELEMENTSOF(calls); i++) {
-		for (int family = 0; family < last; family++) {
-			if (family_is_held(family))
-				continue;
-			r = add_rule(context, calls[i].refusal, calls[i].call,
-				     SCMP_CMP(0, SCMP_CMP_MASKED_EQ, 0xffffffffu, (unsigned)family));
-			if (r < 0)
-				return r;
-		}
-		r = add_rule(context, calls[i].refusal, calls[i].call,
-			     SCMP_CMP(0, SCMP_CMP_GT, (unsigned)last));
-		if (r < 0)
-			return r;
+	if (r == 0)
+		r = add_outside(context, (Outside){ .refusal = REFUSAL_SOCKETPAIR,
+						    .call = SCMP_SYS(socketpair),
+						    .n = 1,
+						    .argument = 0,
+						    .mask = UINT32_MAX,
+						    .allowed = PAIR_FAMILIES });
+	return r < 0 ? r : filter_add(context, REFUSAL_SOCKETCALL, SCMP_SYS(socketcall), 0, NULL);
+}
+
+/* The kernel has the protocol of a family that is not there, or of a type that it does not have, looked for
+ * in modules (net/ipv4/af_inet.c). */
+static int add_protocol_rules(scmp_filter_ctx context)
+{
+	static const unsigned internet[] = { AF_INET, AF_INET6 };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ELEMENTSOF(internet); i++) {
+		const struct scmp_arg_cmp family = SCMP_CMP(0, SCMP_CMP_MASKED_EQ, UINT32_MAX, internet[i]);
+		const struct scmp_arg_cmp raw[] = { family,
+						    SCMP_CMP(1, SCMP_CMP_MASKED_EQ, TYPE_MASK, SOCK_RAW) };
+
+		r = add_outside(context, (Outside){ .refusal = REFUSAL_SOCKET_TYPE,
+						    .call = SCMP_SYS(socket),
+						    .conditions = { family },
+						    .n = 2,
+						    .argument = 1,
+						    .mask = TYPE_MASK,
+						    .allowed = INTERNET_TYPES });
+		if (r == 0)
+			r = filter_add(context, REFUSAL_SOCKET_RAW, SCMP_SYS(socket), ELEMENTSOF(raw), raw);
 	}
-	return filter_add(context, REFUSAL_SOCKETCALL, SCMP_SYS(socketcall), 0, NULL);
+	for (size_t i = 0; r == 0 && i < ELEMENTSOF(PROTOCOLS); i++) {
+		Outside outside = { .refusal = REFUSAL_SOCKET_PROTOCOL,
+				    .call = SCMP_SYS(socket),
+				    .conditions = { SCMP_CMP(0, SCMP_CMP_MASKED_EQ, UINT32_MAX,
+							     PROTOCOLS[i].family) },
+				    .n = 2,
+				    .argument = 2,
+				    .mask = UINT32_MAX,
+				    .allowed = PROTOCOLS[i].protocols };
+
+		if (PROTOCOLS[i].type >= 0)
+			outside.conditions[outside.n++ - 1] =
+				SCMP_CMP(1, SCMP_CMP_MASKED_EQ, TYPE_MASK, (unsigned)PROTOCOLS[i].type);
+		r = add_outside(context, outside);
+	}
+	return r;
 }
 
 static int add_namespace_rules(scmp_filter_ctx context)
@@ -296,16 +448,21 @@ static int load_named(bool forbid_namespaces)
 		if (r < 0)
 			return r;
 	}
-	r = add_ioctl_rule(context, REFUSAL_TYPE, TIOCSTI);
-	if (r < 0)
-		return r;
-	r = add_ioctl_rule(context, REFUSAL_PASTE, TIOCLINUX);
+	for (size_t i = 0; i < ELEMENTSOF(REQUESTS); i++) {
+		r = add_ioctl_rule(context, REQUESTS[i].refusal, REQUESTS[i].request);
+		if (r < 0)
+			return r;
+	}
+	r = add_table_rules(context);
 	if (r < 0)
 		return r;
 	r = add_lease_rules(context);
 	if (r < 0)
 		return r;
 	r = add_family_rules(context);
+	if (r < 0)
+		return r;
+	r = add_protocol_rules(context);
 	if (r < 0)
 		return r;
 	r = add_copy_rules(context);

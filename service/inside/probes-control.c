@@ -102,7 +102,6 @@ static void attempt_sysctl(Probing *p)
 		"/proc/sys/kernel/kptr_restrict",
 		"/proc/sys/fs/suid_dumpable",
 		"/proc/sys/fs/protected_symlinks",
-		"/proc/sys/fs/binfmt_misc/register",
 		"/proc/sys/vm/mmap_min_addr",
 		"/proc/sys/vm/swappiness",
 		"/proc/sys/net/ipv4/ip_forward",
@@ -115,7 +114,12 @@ static void attempt_sysctl(Probing *p)
 		"/proc/sys/net/core/bpf_jit_enable",
 	};
 
+	static const char *const formats[] = { "/proc/sys/fs/binfmt_misc/register" };
+
 	open_each(p, paths, ELEMENTSOF(paths));
+	/* In the machine's own /proc it may be mounted, and its module loaded, by whoever looks (automount). */
+	if (probe_has_file_system("binfmt_misc"))
+		open_each(p, formats, ELEMENTSOF(formats));
 	walk_tree(p, "/proc/sys");
 }
 

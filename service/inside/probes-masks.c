@@ -193,6 +193,10 @@ static void copy_up(Probing *p, void *userdata)
 	char place[PROBE_PLACE_MAX], options[160];
 	unsigned tried = 0;
 
+	if (!probe_has_file_system("overlay")) {
+		probing_unclear(p, "this kernel has no overlays, or has not loaded them");
+		return;
+	}
 	if (!probing_unshare(p, CLONE_NEWNS, PROBE_AS_ROOT))
 		return;
 	/* Private and gone with this process. */
@@ -204,10 +208,7 @@ static void copy_up(Probing *p, void *userdata)
 	(void)snprintf(options, sizeof(options),
 		       "lowerdir=/usr/bin,upperdir=%s/upper,workdir=%s/work,userxattr", place, place);
 	if (mount("overlay", "seen", "overlay", 0, options) < 0) {
-		if (errno == ENODEV)
-			probing_unclear(p, "this kernel has no overlays");
-		else
-			probing_refused(p, errno, "an overlay");
+		probing_refused(p, errno, "an overlay");
 		return;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(names); i++) {

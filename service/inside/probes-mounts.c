@@ -220,6 +220,7 @@ static void look_behind(Probing *p, void *userdata)
 {
 	const Mounts *mounts = userdata;
 	Tally binds = { 0 }, trees = { 0 }, overlays = { 0 };
+	bool has_overlays = probe_has_file_system("overlay");
 	char *places[64];
 	size_t n;
 
@@ -240,6 +241,8 @@ static void look_behind(Probing *p, void *userdata)
 		tally(p, &trees,
 		      syscall(SYS_open_tree, AT_FDCWD, places[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC),
 		      "a clone without its mounts of", places[i]);
+		if (!has_overlays)
+			continue;
 		(void)snprintf(options, sizeof(options), "lowerdir=%s:/tmp", places[i]);
 		tally(p, &overlays, mount("overlay", "/tmp", "overlay", 0, options), "an overlay of",
 		      places[i]);
@@ -247,6 +250,8 @@ static void look_behind(Probing *p, void *userdata)
 	tally_end(p, &binds, "in a copy, binds without their");
 	tally_end(p, &trees, "in a copy, clones without their");
 	tally_end(p, &overlays, "in a copy, overlays of places of");
+	if (!has_overlays)
+		probing_unclear(p, "overlays, which this kernel has not, or not loaded");
 	for (size_t i = 0; i < n; i++)
 		free(places[i]);
 }

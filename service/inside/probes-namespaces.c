@@ -106,7 +106,8 @@ static void attempt_root_of_namespace(Probing *p)
 	probing_apart(p, use_root, NULL);
 }
 
-/* Kinds whose contents belong to a namespace that is not ours, or to a disk. */
+/* Kinds whose contents belong to a namespace that is not ours, or to a disk; of those that the kernel would
+ * load a module for, only what is loaded. */
 static void attempt_file_systems(Probing *p)
 {
 	static const char *const types[] = { "proc",       "sysfs",    "cgroup2",   "cgroup",    "mqueue",
@@ -114,13 +115,25 @@ static void attempt_file_systems(Probing *p)
 					     "securityfs", "devtmpfs", "ext4",      "btrfs",     "nfs",
 					     "9p",         "autofs",   "hugetlbfs", "rpc_pipefs" };
 	char place[PROBE_PLACE_MAX];
+	bool has[ELEMENTSOF(types)];
+	unsigned absent = 0;
 
 	if (probe_place_make(place) < 0) {
 		probing_unclear(p, "there is no place to mount something");
 		return;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
-		long r = mount("none", place, types[i], MS_NOSUID | MS_NOEXEC, NULL);
+		has[i] = probe_has_file_system(types[i]);
+		absent += !has[i];
+	}
+	if (absent > 0)
+		probing_unclear(p, "%u kinds that this kernel has not, or not loaded", absent);
+	for (size_t i = 0; i < ELEMENTSOF(types); i++) {
+		long r;
+
+		if (!has[i])
+			continue;
+		r = mount("none", place, types[i], MS_NOSUID | MS_NOEXEC, NULL);
 
 		if (r == 0)
 			(void)umount2(place, MNT_DETACH);
@@ -131,8 +144,9 @@ static void attempt_file_systems(Probing *p)
 		return;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(types); i++)
-		probing_result(p, mount("none", place, types[i], MS_NOSUID | MS_NOEXEC, NULL),
-			       "mounting %s in a namespace", types[i]);
+		if (has[i])
+			probing_result(p, mount("none", place, types[i], MS_NOSUID | MS_NOEXEC, NULL),
+				       "mounting %s in a namespace", types[i]);
 	/* Its parent's mount namespace is not this one. */
 	(void)umount2(place, MNT_DETACH);
 	probe_place_remove(place);

@@ -172,21 +172,32 @@ static void attempt_mapped(Probing *p)
 							     .by_device = true });
 }
 
+/*
+ * Other protocols have no sockets at all, whatever the address. Their modules are not to be loaded either: so
+ * each is asked for with a flag that no socket has (EINVAL of the kernel, where the filter does not answer).
+ */
 static void attempt_protocols(Probing *p)
 {
-	WAYS({ .name = "MPTCP", .protocol = 262, .tcp_only = true },
-	     { .name = "MPTCP with a device",
-	       .prepare = reach_by_device,
-	       .by_device = true,
-	       .protocol = 262,
-	       .tcp_only = true },
-	     { .name = "SCTP", .protocol = IPPROTO_SCTP, .tcp_only = true },
-	     { .name = "UDP-Lite", .protocol = IPPROTO_UDPLITE, .udp_only = true },
-	     { .name = "UDP-Lite with a device",
-	       .prepare = reach_by_device,
-	       .by_device = true,
-	       .protocol = IPPROTO_UDPLITE,
-	       .udp_only = true });
+	static const int refusals[] = { ESOCKTNOSUPPORT, EPROTONOSUPPORT, 0 };
+	static const struct {
+		const char *name;
+		int type, protocol;
+	} kinds[] = {
+		{ "MPTCP", SOCK_STREAM, 262 },
+		{ "SCTP", SOCK_STREAM, IPPROTO_SCTP },
+		{ "SCTP by packets", SOCK_SEQPACKET, IPPROTO_SCTP },
+		{ "DCCP", SOCK_DCCP, IPPROTO_DCCP },
+		{ "UDP-Lite", SOCK_DGRAM, IPPROTO_UDPLITE },
+		{ "L2TP", SOCK_DGRAM, 115 },
+	};
+	static const int families[] = { AF_INET, AF_INET6 };
+
+	if (!reach_is_jailed(p))
+		return;
+	for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
+		for (size_t j = 0; j < ELEMENTSOF(families); j++)
+			probing_rights(p, socket(families[j], kinds[i].type | 0x10, kinds[i].protocol),
+				       refusals, "%s of IPv%c", kinds[i].name, j == 0 ? '4' : '6');
 }
 
 /* Frames that were dropped before they reached the wire. Return: whether there is a wire. */
@@ -365,7 +376,7 @@ const Probe probes_reach[] = {
 	{ "p91", "denied addresses: by IPv6 sockets (v4-mapped)", "the same, by other code of the kernel",
 	  attempt_mapped, true },
 	{ "p92", "denied addresses: by other protocols", "the same, by MPTCP, SCTP and UDP-Lite",
-	  attempt_protocols, true },
+	  attempt_protocols },
 	{ "p93", "no multicast", "all machines of the host's networks at once", attempt_groups },
 	{ "p94", "no broadcast", "the same", attempt_broadcast, true },
 	{ "p95", "denied addresses: by ping", "who is there on the internal network, and a channel to it",

@@ -221,6 +221,22 @@ int probe_number(const char *path, long *ret)
 	return 0;
 }
 
+bool probe_has_file_system(const char *type)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/filesystems", "re");
+	char line[128];
+
+	/* "nodev\ttmpfs", or "\text4". */
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *name = strchr(line, '\t');
+
+		line[strcspn(line, "\n")] = '\0';
+		if (name && streq(name + 1, type))
+			return true;
+	}
+	return false;
+}
+
 const ExpectedBait *probing_bait(const Probing *p, BaitKind kind)
 {
 	const Expectations *e = p->expectations;

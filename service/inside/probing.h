@@ -66,6 +66,8 @@ void probe_place_remove(const char *path);
 int probe_write(const char *path, const char *text);
 /* The decimal number in a file. Return: 0 or a negative errno. */
 int probe_number(const char *path, long *ret);
+/* Has the kernel that file system without a module that a mount would load? (proc(5), filesystems) */
+bool probe_has_file_system(const char *type);
 /* The bait of that kind, or NULL. */
 const ExpectedBait *probing_bait(const Probing *p, BaitKind kind);
 /* The entry of the plan that decides what is seen at path, or NULL. */

@@ -234,6 +234,8 @@ def build(directory):
     write("/etc/hostname", "lab\n")
     write("/etc/hosts", "127.0.0.1 localhost\n")
     os.makedirs("/run/dbus", 0o755)
+    # the host's may be empty, as images have it
+    os.unlink("/etc/machine-id")
     system.must("/usr/bin/dbus-uuidgen", "--ensure=/etc/machine-id")
 
 
