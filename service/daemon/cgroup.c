@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 
+#include "service/daemon/cgroup-file.h"
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
 #include "service/daemon/registry.h"
@@ -14,7 +15,6 @@
 #define TREE_NAME "claude-sandbox"
 #define SYSTEMD_SIGN "/run/systemd/system" /* sd_booted(3) */
 #define EMPTY_WAIT_USEC (6 * USEC_PER_SEC)
-#define FILE_BYTES_MAX 4096u
 
 /* A group that was killed and is waited for. */
 typedef struct Ending {
@@ -29,6 +29,7 @@ struct Cgroups {
 	sd_event *event;
 	char *mount; /* NULL: there is no hierarchy */
 	char *tree;  /* below it, where groups of our own are; NULL: none can be made */
+	char *lent;  /* what the group above the tree was made to hand down, to be undone; NULL for nothing */
 	bool systemd;
 	Ending *endings;
 };
@@ -40,57 +41,9 @@ static char *join(const char *a, const char *b, const char *c)
 	return asprintf(&path, "%s%s%s", a, b, c) < 0 ? NULL : path;
 }
 
-/* A file of a group. Return: to be freed; NULL where it is not there. */
-static char *read_file(const char *directory, const char *name)
-{
-	_cleanup_free_ char *path = join(directory, "/", name), *text = malloc(FILE_BYTES_MAX);
-	_cleanup_close_ int fd = FD_NONE;
-	ssize_t n;
-
-	if (!path || !text)
-		return NULL;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		fd = FD_NONE;
-		return NULL;
-	}
-	n = read(fd, text, FILE_BYTES_MAX - 1);
-	if (n < 0)
-		return NULL;
-	text[n] = '\0';
-	return TAKE_PTR(text);
-}
-
-static int write_file(const char *directory, const char *name, const char *text)
-{
-	_cleanup_free_ char *path = join(directory, "/", name);
-	_cleanup_close_ int fd = FD_NONE;
-
-	if (!path)
-		return -ENOMEM;
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0) {
-		int r = -errno;
-
-		fd = FD_NONE;
-		return r;
-	}
-	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
-}
-
 /*
- * For the groups below this one; those above must have them for it. What cannot be had is left out. Not cpu:
- * all sessions together would weigh as much as one process outside of every group.
- */
-static void enable_controllers(const char *directory)
-{
-	static const char *const controllers[] = { "+memory", "+pids" };
-
-	for (size_t i = 0; i < ELEMENTSOF(controllers); i++)
-		(void)write_file(directory, "cgroup.subtree_control", controllers[i]);
-}
-
-/* Can groups be made below this one? The kernel must have cgroup.kill (5.14). Return: 0 or a negative errno.
+ * A group that processes can be in. The kernel must have cgroup.kill (5.14), and above it nothing may be threaded.
+ * Return: 0 or a negative errno.
  */
 static int make_directory(const char *directory)
 {
@@ -100,14 +53,14 @@ static int make_directory(const char *directory)
 		return -ENOMEM;
 	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
 		return -errno;
-	if (access(kill, W_OK) < 0) {
+	if (access(kill, W_OK) < 0 || !cgroup_file_takes_processes(directory)) {
 		(void)rmdir(directory);
 		return -EOPNOTSUPP;
 	}
 	return 0;
 }
 
-static char *try_tree(const Cgroups *cgroups, const char *own)
+static char *try_tree(Cgroups *cgroups, const char *own)
 {
 	_cleanup_free_ char *parent = join(cgroups->mount, streq(own, "/") ? "" : own, ""),
 			    *tree = join(streq(own, "/") ? "" : own, "/", TREE_NAME), *directory = NULL;
@@ -117,8 +70,8 @@ static char *try_tree(const Cgroups *cgroups, const char *own)
 		return NULL;
 	/* Below systemd its own process would find no place in a unit whose groups have controllers. */
 	if (!cgroups->systemd)
-		enable_controllers(parent);
-	enable_controllers(directory);
+		cgroups->lent = cgroup_file_borrow(parent);
+	cgroup_file_hand_down(directory);
 	return TAKE_PTR(tree);
 }
 
@@ -167,11 +120,14 @@ Cgroups *cgroups_free(Cgroups *cgroups)
 		ending_free(cgroups->endings);
 	/* Our own directory stays while a session lives in it; the kernel refuses then. */
 	tree = cgroups->tree ? join(cgroups->mount, cgroups->tree, "") : NULL;
-	if (tree)
-		(void)rmdir(tree);
+	if (tree && rmdir(tree) == 0 && cgroups->lent) {
+		*strrchr(tree, '/') = '\0';
+		cgroup_file_undo(tree, cgroups->lent);
+	}
 	sd_event_unref(cgroups->event);
 	free(cgroups->mount);
 	free(cgroups->tree);
+	free(cgroups->lent);
 	free(cgroups);
 	return NULL;
 }
@@ -202,7 +158,7 @@ static bool directory_carries_limits(const char *path)
 		/* Names first: a group has a hundred files. */
 		if (strstr(entry->d_name, ".max") || strstr(entry->d_name, ".high") ||
 		    starts_with(entry->d_name, "cpuset."))
-			text = read_file(path, entry->d_name);
+			text = cgroup_file_read(path, entry->d_name);
 		limits = text && cgroup_text_limits(entry->d_name, text);
 	}
 	closedir(directory);
@@ -249,7 +205,7 @@ static void set_limit(const char *directory, const char *name, uint64_t limit)
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%" PRIu64, limit);
-	(void)write_file(directory, name, text);
+	(void)cgroup_file_write(directory, name, text);
 }
 
 /* Return: the descriptor of a new group's directory below parent, or a negative errno. */
@@ -318,7 +274,7 @@ static int make_in_tree(const Cgroups *cgroups, const CgroupWish *wish, char **r
 	r = make_directory(directory);
 	if (r < 0)
 		return r;
-	enable_controllers(directory);
+	cgroup_file_hand_down(directory);
 	return make_group(cgroups, parent, wish, ret_path);
 }
 
@@ -357,8 +313,8 @@ bool cgroups_offers(const Cgroups *cgroups, const CgroupWish *wish, const char *
 	/* systemd hands down what the root has; others can be had by whoever has them for those below. */
 	directory = cgroups->systemd ? strdup(cgroups->mount)
 				     : join(cgroups->mount, stays ? wish->caller : cgroups->tree, "");
-	text = directory ? read_file(directory,
-				     cgroups->systemd ? "cgroup.controllers" : "cgroup.subtree_control")
+	text = directory ? cgroup_file_read(directory, cgroups->systemd ? "cgroup.controllers"
+									: "cgroup.subtree_control")
 			 : NULL;
 	return text && cgroup_text_has(text, controller);
 }
@@ -392,7 +348,7 @@ bool cgroups_has(Cgroups *cgroups, const char *path)
 
 static uint64_t read_limit(const char *directory, const char *name)
 {
-	_cleanup_free_ char *text = read_file(directory, name);
+	_cleanup_free_ char *text = cgroup_file_read(directory, name);
 
 	return text ? strtoull(text, NULL, 10) : 0;
 }
@@ -485,7 +441,7 @@ void cgroups_end(Cgroups *cgroups, const char *path)
 	directory = cgroups_directory(cgroups, path);
 	if (!directory)
 		return;
-	r = write_file(directory, "cgroup.kill", "1");
+	r = cgroup_file_write(directory, "cgroup.kill", "1");
 	if (r == -ENOENT)
 		return;
 	if (r < 0)

@@ -140,6 +140,44 @@ def own_bus_policy(machine):
     wait_for(lambda: machine.text().count("Reloaded configuration") > 0 or True, "the policy")
 
 
+def make_threaded(path):
+    """A group whose new groups take no process: "domain threaded", by one that is "threaded"."""
+    os.mkdir(f"{path}/of-threads")
+    put(f"{path}/of-threads/cgroup.type", "threaded")
+    with open(f"{path}/cgroup.type", encoding="ascii") as f:
+        assert f.read() == "domain threaded\n"
+
+
+@case
+def groups_that_take_no_process(machine, watch):
+    """The caller's, with a limit, or the service's is \"domain threaded\": the session starts all the same."""
+    with group("limited", cgroup_max_descendants="5") as limited, Caller(USER) as user:
+        put(f"{limited}/cgroup.procs", str(user.pid))
+        make_threaded(limited)
+        user.launch(b"run")
+        pid, = processes("session")
+        assert group_of(pid).endswith("/limited"), group_of(pid)
+        user.close_fds()
+        nothing_left(user)
+        end_service()
+    with group("services") as services:
+        make_threaded(services)
+        before = group_of(machine.bus.pid)
+        put(f"{services}/cgroup.procs", str(machine.bus.pid))
+        try:
+            with Caller(USER) as user:
+                user.launch(b"run")
+                assert group_of(service()).endswith("/services"), group_of(service())
+                pid, = processes("session")
+                assert f"/claude-sandbox/{USER}/claude-sandbox-" in group_of(pid), group_of(pid)
+                assert "/services/" not in group_of(pid), group_of(pid)
+                user.close_fds()
+                nothing_left(user)
+        finally:
+            end_service()
+            put(f"{cgroup2()}{before}/cgroup.procs", str(machine.bus.pid))
+
+
 @case
 def systemd_makes_a_scope(machine, watch):
     """A scope in the user's slice, with the limits, before anything runs in it; killed whole; taken over again."""

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "service/daemon/cgroup.h"
+#include "service/daemon/cgroup-file.h"
 
 #define ID "abcdefghijklmnop"
 
@@ -138,6 +139,90 @@ static void limits_of_groups_above_count(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* In a container the root of the cgroup namespace has processes: +pids would leave all of its groups invalid. */
+static void a_group_of_others_stays_usable(void **state)
+{
+	static const struct {
+		const char *type, *processes, *offered, *given; /* type: NULL for the machine's root */
+		const char *after, *undo;
+	} rows[] = {
+		{ "domain\n", "1\n7\n", "cpu memory pids\n", "", "", NULL },
+		{ "domain\n", "0\n", "memory pids\n", "", "", NULL },
+		{ "domain\n", "", "cpu pids\n", "", "", NULL },
+		{ "domain threaded\n", "", "memory pids\n", "", "", NULL },
+		{ "threaded\n", "", "memory pids\n", "", "", NULL },
+		{ "domain invalid\n", "", "memory pids\n", "", "", NULL },
+		{ "domain\n", "", "memory pids\n", "memory pids\n", "memory pids\n", NULL },
+		{ "domain\n", "", "cpu memory pids\n", "", "+memory +pids", "-memory -pids" },
+		{ "domain\n", "", "memory\n", "", "+memory", "-memory" },
+		{ "domain\n", "", "memory pids\n", "memory", "+pidsy", "-pids" },
+		{ NULL, "1\n", "memory pids\n", "", "+pidsry", NULL },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		_cleanup_free_ char *command = NULL, *undo = NULL, *after = NULL;
+		char top[] = "/tmp/cgroup-test-XXXXXX";
+
+		assert_non_null(mkdtemp(top));
+		if (rows[i].type)
+			put(top, "cgroup.type", rows[i].type);
+		put(top, "cgroup.procs", rows[i].processes);
+		put(top, "cgroup.controllers", rows[i].offered);
+		put(top, "cgroup.subtree_control", rows[i].given);
+		undo = cgroup_file_borrow(top);
+		after = cgroup_file_read(top, "cgroup.subtree_control");
+		assert_non_null(after);
+		if (strcmp(after, rows[i].after) != 0 || !undo != !rows[i].undo ||
+		    (undo && strcmp(undo, rows[i].undo) != 0))
+			fail_msg("row %zu: %s, undo %s", i, after, undo ?: "nothing");
+		assert_true(asprintf(&command, "rm -rf %s", top) > 0);
+		assert_int_equal(system(command), 0);
+	}
+}
+
+/* As the kernel would: what is written changes the type. */
+static void what_changed_the_type_is_undone(void **state)
+{
+	_cleanup_free_ char *command = NULL, *path = NULL, *type = NULL;
+	char top[] = "/tmp/cgroup-test-XXXXXX";
+
+	assert_non_null(mkdtemp(top));
+	put(top, "cgroup.type", "domain\n");
+	put(top, "cgroup.procs", "");
+	put(top, "cgroup.controllers", "memory pids\n");
+	assert_true(asprintf(&path, "%s/cgroup.subtree_control", top) > 0);
+	assert_int_equal(symlink("cgroup.type", path), 0);
+	assert_null(cgroup_file_borrow(top));
+	type = cgroup_file_read(top, "cgroup.type");
+	assert_string_equal(type, "-memory -pids");
+	assert_true(asprintf(&command, "rm -rf %s", top) > 0);
+	assert_int_equal(system(command), 0);
+}
+
+static void groups_that_take_processes(void **state)
+{
+	static const struct {
+		const char *type;
+		bool takes;
+	} rows[] = {
+		{ "domain\n", true },
+		{ "domain threaded\n", true },
+		{ "threaded\n", false },
+		{ "domain invalid\n", false },
+	};
+	char top[] = "/tmp/cgroup-test-XXXXXX";
+	_cleanup_free_ char *command = NULL;
+
+	assert_non_null(mkdtemp(top));
+	assert_true(cgroup_file_takes_processes(top));
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		put(top, "cgroup.type", rows[i].type);
+		assert_true(cgroup_file_takes_processes(top) == rows[i].takes);
+	}
+	assert_true(asprintf(&command, "rm -rf %s", top) > 0);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +230,9 @@ int main(void)
 		cmocka_unit_test(words_and_numbers),
 		cmocka_unit_test(paths_are_judged),
 		cmocka_unit_test(limits_of_groups_above_count),
+		cmocka_unit_test(a_group_of_others_stays_usable),
+		cmocka_unit_test(what_changed_the_type_is_undone),
+		cmocka_unit_test(groups_that_take_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
