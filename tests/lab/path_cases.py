@@ -152,6 +152,28 @@ def stores_that_variables_name(lab):
 
 
 @test(60, needs="bus")
+def keys_one_link_away(lab):
+    """What a link among the keys leads to, and what each kind of variable names."""
+    for user in BOTH:
+        for name in ("id", "kube", "k1", "k2", "cc"):
+            put(user, f"/srv/keys/{name}", f"PRIVATE-{name}", 0o600)
+        for name, target in ((".ssh/id_lab", "id"), (".kube/config", "kube")):
+            path = f"{user.home}/{name}"
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.chown(os.path.dirname(path), user.uid, user.gid)
+            if os.path.lexists(path):
+                os.unlink(path)
+            os.symlink(f"/srv/keys/{target}", path)
+            os.chown(path, user.uid, user.gid, follow_symlinks=False)
+        variables = {"KUBECONFIG": "/srv/keys/k1:/srv/keys/k2", "KRB5CCNAME": "FILE:/srv/keys/cc"}
+        result = lab.shell("cat /srv/keys/*; wc -c /srv/keys/* | tail -1", user, env=lab.environment(user, **variables)).ok()
+        equal(result.out.split(), [b"0", b"total"], str(user))
+        for name in (".ssh/id_lab", ".kube/config"):
+            os.unlink(f"{user.home}/{name}")
+        shutil.rmtree("/srv/keys")
+
+
+@test(60, needs="bus")
 def allow_write_reaches_through_masks(lab):
     """A directory, a file, a socket and a FIFO come back; what lies beside them does not."""
     for user in BOTH:

@@ -208,6 +208,57 @@ static void variables_hide_stores(void **state)
 	plan_fixture_done(&fixture);
 }
 
+/* Keys and logins one link away from their usual place, and named in every way that a variable can. */
+static void links_and_variables_lead_to_keys(void **state)
+{
+	static const FakeNode more[] = {
+		{ "~/.ssh", S_IFDIR | 0700, 1000 },
+		{ "~/.ssh/id_ed25519", S_IFLNK | 0777, 1000, "/mnt/keys/id" },
+		{ "/mnt/keys/id", S_IFREG | 0600, 1000 },
+		{ "/mnt/keys/other", S_IFREG | 0600, 1000 },
+		{ "~/.ssh/config", S_IFLNK | 0777, 1000, "../src/project/ssh-config" },
+		{ "~/src/project/ssh-config", S_IFREG | 0644, 1000 },
+		{ "~/.kube/config", S_IFLNK | 0777, 1000, "../../../data/kube" },
+		{ "/data/kube", S_IFREG | 0600, 1000 },
+		{ "~/.aws", S_IFLNK | 0777, 1000, "/data/aws" },
+		{ "/data/aws/sso", S_IFLNK | 0777, 1000, "/mnt/sso" },
+		{ "/mnt/sso", S_IFDIR | 0700, 1000 },
+		{ "/mnt/sso/cache", S_IFREG | 0600, 1000 },
+		{ "~/.config/theme", S_IFLNK | 0777, 1000, "/usr/share/theme" },
+		{ "/usr/share/theme/file", S_IFREG | 0644, 0 },
+		{ "~/.config/gone", S_IFLNK | 0777, 1000, "/none" },
+		{ "~/.config/work", S_IFLNK | 0777, 1000, "../src" },
+		{ "/opt/k1", S_IFREG | 0600, 1000 },
+		{ "/opt/k2", S_IFREG | 0600, 1000 },
+		{ "/opt/cc", S_IFDIR | 0700, 1000 },
+		{ "/opt/pg", S_IFREG | 0600, 1000 },
+		{ 0 },
+	};
+	static const char *const hidden[] = { "/mnt/keys/id", "/data/kube", "/mnt/sso/cache", "/opt/k1",
+					      "/opt/k2",      "/opt/cc",    "/opt/pg" };
+	PlanFixture fixture;
+
+	start(&fixture, "claude", more);
+	plan_fixture_setenv(&fixture, "KUBECONFIG=/opt/k1::relative:/opt/k2");
+	plan_fixture_setenv(&fixture, "KRB5CCNAME=DIR:/opt/cc");
+	plan_fixture_setenv(&fixture, "KRB5_KTNAME=KEYRING:persistent:1000");
+	plan_fixture_setenv(&fixture, "PGPASSFILE=/opt/pg");
+	make(&fixture);
+	for (size_t i = 0; i < ELEMENTSOF(hidden); i++)
+		if (!plan_hides(&fixture.plan, hidden[i]))
+			fail_msg("%s", hidden[i]);
+	assert_string_equal(seen(&fixture, "/mnt/keys/id")->reason,
+			    "a link among the person's keys and logins leads there");
+	assert_string_equal(seen(&fixture, "/opt/k2")->origin, "environment KUBECONFIG");
+	/* What is beside, everybody's, or the workspace's is not hidden, and the last is told. */
+	assert_false(plan_hides(&fixture.plan, "/mnt/keys/other"));
+	assert_false(plan_hides(&fixture.plan, "/usr/share/theme/file"));
+	assert_int_equal(seen(&fixture, "/home/user/src/project/ssh-config")->mode, ENTRY_RW);
+	assert_int_equal(strings_count(fixture.plan.warnings), 1);
+	assert_true(plan_fixture_warns(&fixture, "lies in the workspace: the agent can read it"));
+	plan_fixture_done(&fixture);
+}
+
 static void variables_break_nothing(void **state)
 {
 	static const struct {
@@ -450,6 +501,7 @@ int main(void)
 		cmocka_unit_test(read_only_stores),
 		cmocka_unit_test(links_that_lead_nowhere),
 		cmocka_unit_test(variables_hide_stores),
+		cmocka_unit_test(links_and_variables_lead_to_keys),
 		cmocka_unit_test(variables_break_nothing),
 		cmocka_unit_test(homes_beside_the_usual_place),
 		cmocka_unit_test(homes_that_are_mounted_twice),
