@@ -5,24 +5,31 @@
 
 #define LIST(...) ((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
 
+/* What the agents of today keep, and why a name is of its kind: docs/agents.md. */
 static const Profile profiles[] = {
 	{
 		.name = "claude",
 		.state = ".claude",
-		.account_directories =
-			LIST("agents", "commands", "output-styles", "plugins", "rules", "skills"),
-		.account_files = LIST(".claude.json", ".credentials.json", "CLAUDE.md", "keybindings.json",
-				      "settings.json", "settings.local.json"),
-		.account_locks = LIST(".claude.json.lock", ".oauth_refresh.lock"),
+		.account_directories = LIST("agents", "commands", "output-styles", "plugins", "rules",
+					    "skills", "themes", "workflows"),
+		.account_files = LIST(".claude.json", ".credentials.json", ".device-keys.json", "AGENTS.md",
+				      "CLAUDE.md", "keybindings.json", "loop.md", "settings.json"),
+		.account_locks = LIST(".claude.json.lock", ".hybrid_oauth_refresh.lock",
+				      ".oauth_refresh.lock", ".storage-write.lock"),
 		.home_file = ".claude.json",
-		/* "local" is the target of the alias that Claude puts into a person's shell. */
-		.session_names = LIST("local/"),
+		/* The background service and its jobs; what stands there by PID or by an editor's port; "local", the
+		 * target of the alias that Claude puts into a person's shell. */
+		.session_names = LIST("daemon.lock", "daemon.status.json", "daemon/", "ide/", "jobs/",
+				      "local/", "sessions/", "shell-snapshots/"),
 		.transcripts = "projects",
 		.transcripts_kept = TRANSCRIPTS_DASHED,
-		.first_arguments = LIST("--no-chrome"),
+		.first_arguments = LIST(),
 		.removed_arguments = LIST("--chrome"),
-		/* Its own updates would only fill a private directory, hundreds of MiB at a time. */
-		.variables = LIST("CLAUDE_CONFIG_DIR=$HOME/.claude", "DISABLE_AUTOUPDATER=1"),
+		/* Work in the background dies with the session, so Claude must not promise it; no browser is
+		 * reachable (a variable, since an argument would come before its subcommands); its own updates
+		 * would only fill a private directory, hundreds of MiB at a time. */
+		.variables = LIST("CLAUDE_CONFIG_DIR=$HOME/.claude", "CLAUDE_CODE_DISABLE_AGENT_VIEW=1",
+				  "CLAUDE_CODE_ENABLE_CFC=0", "DISABLE_AUTOUPDATER=1"),
 		.skills = "skills",
 		.temp_root = true,
 		.native_path = true,
@@ -30,14 +37,19 @@ static const Profile profiles[] = {
 	{
 		.name = "codex",
 		.state = ".codex",
-		.account_directories = LIST("prompts", "rules", "skills"),
-		.account_files = LIST("AGENTS.md", "auth.json", "config.toml"),
-		.account_locks = LIST(),
-		/* The service that Codex starts in the background, and a copy of all its programs for that. */
-		.session_names = LIST("app-server-control/", "app-server-daemon/", "packages/"),
+		.account_directories = LIST("agents", "plugins", "prompts", "rules", "skills", "themes"),
+		.account_files = LIST(".credentials.json", ".env", "AGENTS.md", "AGENTS.override.md",
+				      "auth.json", "config.toml", "hooks.json"),
+		.account_locks = LIST("auth.json.lock", "auth.lock"),
+		/* The service that Codex starts in the background, and a copy of all its programs for that;
+		 * links to the running program. */
+		.session_names = LIST("app-server-control/", "app-server-daemon/", "packages/",
+				      "shell_snapshots/", "tmp/"),
 		.transcripts = "sessions",
 		.transcripts_kept = TRANSCRIPTS_DATED,
-		.first_arguments = LIST(),
+		/* Without that service: it would copy 430 MB into memory, and take over turns that then die with
+		 * the session. Codex takes the option before any subcommand. */
+		.first_arguments = LIST("-c", "features.daemon_auto_start=false"),
 		.removed_arguments = LIST(),
 		.variables = LIST("CODEX_UPDATE_DISABLED=1"),
 		.beside = "codex-path", /* the ripgrep that it brings; more lies next to it */
@@ -46,10 +58,12 @@ static const Profile profiles[] = {
 	{
 		.name = "pi",
 		.state = ".pi",
-		.account_directories =
-			LIST("agent/extensions", "agent/prompts", "agent/skills", "agent/themes"),
-		.account_files = LIST("agent/AGENTS.md", "agent/auth.json", "agent/models.json",
-				      "agent/settings.json"),
+		.account_directories = LIST("agent/extensions", "agent/git", "agent/npm", "agent/prompts",
+					    "agent/skills", "agent/themes"),
+		.account_files = LIST("agent/AGENTS.md", "agent/AGENTS.override.md", "agent/APPEND_SYSTEM.md",
+				      "agent/CLAUDE.md", "agent/SYSTEM.md", "agent/auth.json",
+				      "agent/keybindings.json", "agent/mcp-auth.json", "agent/mcp.json",
+				      "agent/models.json", "agent/settings.json"),
 		.account_locks = LIST("agent/auth.json.lock", "agent/settings.json.lock"),
 		.session_names = LIST(),
 		.transcripts = "agent/sessions",

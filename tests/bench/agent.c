@@ -84,14 +84,8 @@ static int idle(void)
 
 int main(int argc, char **argv)
 {
-	const char *verb;
+	const char *verb = argc > 1 ? argv[1] : "";
 
-	/* The profile puts its own argument first. */
-	if (argc > 1 && strcmp(argv[1], "--no-chrome") == 0) {
-		argv++;
-		argc--;
-	}
-	verb = argc > 1 ? argv[1] : "";
 	if (strcmp(verb, "lines") == 0 && argc == 3)
 		return lines(strtoull(argv[2], NULL, 10));
 	if (strcmp(verb, "echo") == 0)

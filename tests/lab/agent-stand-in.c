@@ -520,10 +520,6 @@ static int by_name(const char *path)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && strcmp(argv[1], "--no-chrome") == 0) {
-		argv++;
-		argc--;
-	}
 	/* The test makes the file. */
 	notes = access("stand-in-notes", W_OK) == 0 ? fopen("stand-in-notes", "ae") : NULL;
 	const char *verb = argc > 1 ? argv[1] : "", *more = argc > 2 ? argv[2] : "";

@@ -17,7 +17,7 @@ STATES = {"claude": ".claude", "codex": ".codex", "pi": ".pi"}
 
 # Runs its first argument, which is a script.
 SCRIPT = """#!/bin/bash
-[ "$1" != --no-chrome ] || shift
+[ "$1" != -c ] || shift 2
 eval "$1"
 """
 
@@ -88,20 +88,23 @@ def each_sees_its_own_state(lab):
 def told_by_their_profile(lab):
     """Variables and arguments: each its own, none of the others'."""
     wanted = {
-        "claude": ({"CLAUDE_CONFIG_DIR": "{home}/.claude", "DISABLE_AUTOUPDATER": "1"}, ["--no-chrome", "one", "two"]),
-        "codex": ({"CODEX_UPDATE_DISABLED": "1"}, ["--chrome", "one", "--chrome", "two"]),
+        "claude": ({"CLAUDE_CONFIG_DIR": "{home}/.claude", "DISABLE_AUTOUPDATER": "1",
+                    "CLAUDE_CODE_DISABLE_AGENT_VIEW": "1", "CLAUDE_CODE_ENABLE_CFC": "0"}, ["one", "two"]),
+        "codex": ({"CODEX_UPDATE_DISABLED": "1"},
+                  ["-c", "features.daemon_auto_start=false", "--chrome", "one", "--chrome", "two"]),
         "pi": ({"PI_SKIP_VERSION_CHECK": "1"}, ["--chrome", "one", "--chrome", "two"]),
     }
-    own = {"CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR", "DISABLE_AUTOUPDATER", "CODEX_UPDATE_DISABLED", "CODEX_HOME",
+    own = {"CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR", "CLAUDE_CODE_DISABLE_AGENT_VIEW", "CLAUDE_CODE_ENABLE_CFC",
+           "DISABLE_AUTOUPDATER", "CODEX_UPDATE_DISABLED", "CODEX_HOME",
            "PI_SKIP_VERSION_CHECK", "PI_CODING_AGENT_DIR"}
     planted = {name: "/planted" for name in own} | {"IS_SANDBOX": "1", "IS_SANDBOX_AGENT": "shell"}
     for user in BOTH:
         clear(lab, user)
         for name, (variables, arguments) in wanted.items():
-            put(user, name, "#!/bin/bash\nprintf '%s\\0' \"$@\"\necho -n .\ncat /proc/self/environ\n")
+            put(user, name, "#!/bin/bash\nprintf '%s\\0' \"$@\"\necho -n :\ncat /proc/self/environ\n")
             result = lab.run([program(name), "--chrome", "one", "--chrome", "two"], user,
                              env=lab.environment(user, **planted)).ok()
-            told, environment = result.out.split(b".", 1)
+            told, environment = result.out.split(b":", 1)
             equal(told.decode().split("\0")[:-1], arguments, f"{user}: {name}")
             found = dict(entry.split("=", 1) for entry in environment.decode().split("\0") if entry)
             temp = found.pop("CLAUDE_CODE_TMPDIR", None)
@@ -250,7 +253,8 @@ def packages_of_npm_in_the_home(lab):
         publish(user, f"{user.home}/.npm-global", "@openai/codex")
         link(user, f"{user.home}/.local/bin/codex", "../../.npm-global/bin/tool")
         lines = lab.run([program("codex"), "hello"], user).ok().out.decode().splitlines()
-        equal((lines[0], lines[2], lines[4:]), ("it works hello", "EROFS", [".codex .npm-global", "@openai"]),
+        equal((lines[0], lines[2], lines[4:]), ("it works -c features.daemon_auto_start=false hello", "EROFS",
+                                                  [".codex .npm-global", "@openai"]),
               str(user))
 
         prefix = f"{user.home}/.nvm/versions/node/v1"

@@ -243,9 +243,9 @@ def marker_decides_nesting(lab):
     """Inside, `claude` is the agent itself; a planted IS_SANDBOX outside is nothing."""
     for user in BOTH:
         machine.write(f"{user.home}/.local/bin/claude", "#!/bin/bash\necho agent \"$@\"\n"
-                      "[ \"$2\" = nested ] && exec claude again\nexit 0\n", 0o755, user)
+                      "[ \"$1\" = nested ] && exec claude again\nexit 0\n", 0o755, user)
         result = lab.run([CLAUDE, "nested"], user).ok()
-        holds(result.out.startswith(b"agent --no-chrome nested\nagent "), f"{user}: {result!r}")
+        holds(result.out.startswith(b"agent nested\nagent "), f"{user}: {result!r}")
     lab.install_agent(ALICE)
     result = lab.run([CLAUDE, "environment"], env=lab.environment(ALICE, IS_SANDBOX="1", IS_SANDBOX_AGENT="claude")).ok()
     holds(b"CLAUDE_CONFIG_DIR=" in result.out, "it was jailed all the same")

@@ -22,7 +22,6 @@ WRONG = "sha512-" + "A" * 86 + "=="
 
 # Says its version; "wait" says it, waits for a line, then shows whether its file is still there.
 AGENT = """#!/bin/bash
-[ "$1" != --no-chrome ] || shift
 echo {version}
 if [ "$1" = wait ]; then
 	read -r line
@@ -253,7 +252,7 @@ def codex_and_pi(lab):
             f"vendor/{TRIPLE}/bin/codex": (0o755, "#!/bin/sh\necho codex \"$@\"\n"),
             f"vendor/{TRIPLE}/codex-path/rg": (0o755, "#!/bin/sh\n")}, alias=codex)
         install(lab, registry, "codex").ok()
-        equal(lab.run(["/usr/local/bin/codex", "--version"]).ok().out, b"codex --version\n")
+        equal(lab.run(["/usr/local/bin/codex", "--version"]).ok().out, b"codex -c features.daemon_auto_start=false --version\n")
         equal(os.path.realpath(f"{AGENTS}/codex/codex"),
               f"{AGENTS}/.versions/codex-0.5.0/vendor/{TRIPLE}/bin/codex")
 

@@ -93,7 +93,7 @@ def closed_and_opened(lab, user, mode, share, cache, codex):
 def modes_take_no_mask_away(lab):
     """An agent closes a directory of its person's; the next one opens it, and would find what no mask lies on."""
     for user in (ALICE, ROOT):
-        lab.install_agent(user, "codex", "/bin/bash")
+        machine.write(f"{user.home}/.local/bin/codex", "#!/bin/bash\nshift 2; exec /bin/bash \"$@\"\n", 0o755, user)
         share, cache, codex = f"{user.home}/.local/share", f"{user.home}/.cache/shut", f"{user.home}/.codex"
         for mode in ("000", "500"):
             try:

@@ -11,7 +11,7 @@ from case import CLAUDE, CONFIG, SANDBOX, equal, holds, test
 from machine import ALICE, BOB, PROBE, ROOT, User
 
 BOTH = (ALICE, ROOT)
-AGENT = "#!/bin/bash\nshift; exec /bin/bash \"$@\"\n"      # a script as the agent: after --no-chrome, bash's words
+AGENT = "#!/bin/bash\nexec /bin/bash \"$@\"\n"      # a script as the agent
 
 
 def put(user, path, text="", mode=0o644):

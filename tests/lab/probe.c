@@ -500,11 +500,6 @@ static int show_sizes(void)
 
 int main(int argc, char **argv)
 {
-	/* in an agent's place: the profile puts its own argument first */
-	if (argc > 1 && strcmp(argv[1], "--no-chrome") == 0) {
-		argv++;
-		argc--;
-	}
 	const char *verb = argc > 1 ? argv[1] : "";
 
 	if (strcmp(verb, "reach") == 0 && argc > 4)

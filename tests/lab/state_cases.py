@@ -16,7 +16,7 @@ BOTH = (ALICE, ROOT)
 # Claude's own way to save: a directory as lock, a file beside, a rename.
 AGENT = """#!/usr/bin/python3
 import json, os, signal, sys, time
-arguments = [argument for argument in sys.argv[1:] if argument != "--no-chrome"]
+arguments = sys.argv[1:]
 config = os.environ.get("CLAUDE_CONFIG_DIR") or os.environ["HOME"]
 path = os.path.join(config, ".claude.json")
 

@@ -110,15 +110,18 @@ static void test_arguments(void **state)
 {
 	static const char *const given[] = { "-p",         "--chrome", "",  "--chrome=x",
 					     "two\nlines", "--chrome", NULL };
-	static const char *const claude[] = { "/bin/agent", "--no-chrome", "-p", "",
-					      "--chrome=x", "two\nlines",  NULL };
+	static const char *const claude[] = { "/bin/agent", "-p", "", "--chrome=x", "two\nlines", NULL };
 	static const char *const shell[] = { "/bin/agent", "-p",         "--chrome", "",
 					     "--chrome=x", "two\nlines", "--chrome", NULL };
+	static const char *const codex[] = { "/bin/agent", "-c",         "features.daemon_auto_start=false",
+					     "-p",         "--chrome",   "",
+					     "--chrome=x", "two\nlines", "--chrome",
+					     NULL };
 	static const char *const none[] = { "/bin/agent", NULL };
 
 	check_arguments("claude", given, claude);
 	check_arguments("shell", given, shell);
-	check_arguments("codex", given, shell);
+	check_arguments("codex", given, codex);
 	check_arguments("shell", NULL, none);
 }
 
