@@ -135,6 +135,57 @@ int build_run(PlanBuild *build)
 	return 0;
 }
 
+/*
+ * A mask where nothing of it may come back into sight; private where the workspace lies in it, or where programs
+ * keep temporary files.
+ */
+static int hide_private(PlanBuild *build, const PlanNode *node)
+{
+	static const char reason[] = "only root may read it: keys, passwords, what belongs to other users";
+	const char *workspace = build->plan->workspace;
+	bool temporary = S_ISDIR(node->mode) && (node->mode & S_ISVTX) && (node->mode & S_IWOTH);
+
+	if (plan_hides(build->plan, node->path) || path_is_within(node->path, workspace))
+		return 0;
+	if (temporary || (S_ISDIR(node->mode) && path_is_within(workspace, node->path)))
+		return plan_add_tmpfs(build->plan, node->path, temporary ? 01777 : 0755, ENTRY_PRIVATE,
+				      "system", reason);
+	return build_mask(build, node->path, node->mode, "system", reason);
+}
+
+static int hide_private_alias(void *userdata, const char *alias)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	PlanBuild *build = userdata;
+
+	int r = resolve(build, alias, &node);
+	if (r == -ENOENT || r == -ENOTDIR || r == -EACCES)
+		return 0;
+	return r < 0 ? r : hide_private(build, &node);
+}
+
+int build_system_private(PlanBuild *build)
+{
+	const char *const *places = build->facts->system_private;
+
+	for (size_t i = 0; places && places[i]; i++) {
+		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+
+		int r = resolve(build, places[i], &node);
+		if (r == -ENOMEM)
+			return r;
+		/* It went since, or is behind what nobody in the jail may enter. */
+		if (r < 0)
+			continue;
+		r = hide_private(build, &node);
+		if (r >= 0)
+			r = build->view->aliases(build->view->userdata, node.path, hide_private_alias, build);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int build_marker(PlanBuild *build)
 {
 	_cleanup_free_ char *text = NULL;
@@ -225,11 +276,23 @@ static int cover_host_key(void *userdata, const char *name)
 int build_secrets(PlanBuild *build)
 {
 	static const char *const secrets[] = {
-		"/etc/shadow",      "/etc/shadow-",     "/etc/gshadow",
-		"/etc/gshadow-",    "/etc/sudoers",     "/etc/sudoers.d",
-		"/etc/ssl/private", "/etc/wireguard",   "/etc/NetworkManager/system-connections",
-		"/etc/krb5.keytab", "/etc/letsencrypt", "/var/mail",
-		"/var/spool/mail",  "/var/crash",       "/var/lib/systemd/coredump",
+		"/etc/shadow",
+		"/etc/shadow-",
+		"/etc/gshadow",
+		"/etc/gshadow-",
+		"/etc/sudoers",
+		"/etc/sudoers.d",
+		"/etc/ssl/private",
+		"/etc/wireguard",
+		"/etc/NetworkManager/system-connections",
+		"/etc/krb5.keytab",
+		"/etc/letsencrypt",
+		"/var/mail",
+		"/var/spool/mail",
+		"/var/crash",
+		"/var/lib/systemd/coredump",
+		/* Of whom the sandbox has a log of events, the service shows them theirs. */
+		CS_LOG_DIR,
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(secrets); i++) {

@@ -11,6 +11,8 @@
  *  4  /tmp                      private
  *  5  /run, /var/run            private, before anything is put back below them; the marker; then the sockets
  *                               and FIFOs that are still in sight, since read-only stops neither
+ *                               in sessions of root, what of /etc and /var others cannot read is covered: before
+ *                               12 and 14, which may show some of it
  *  6  the homes                 private: from here on nothing of a home is seen that no later entry names;
  *                               the person's credential stores that links lead out of the home are covered too
  *  7  state of the profile      ... after 6, which it reaches through
@@ -47,7 +49,8 @@ static int make_entries(PlanBuild *build)
 	    (r = build_find_stores(build)) < 0 || (r = build_find_agent(build)) < 0)
 		return r;
 
-	if ((r = build_root(build)) < 0 || (r = build_run(build)) < 0 || (r = build_marker(build)) < 0 ||
+	if ((r = build_root(build)) < 0 || (r = build_run(build)) < 0 ||
+	    (r = build_system_private(build)) < 0 || (r = build_marker(build)) < 0 ||
 	    (r = build_sockets(build)) < 0)
 		return r;
 	if ((r = build_homes(build)) < 0 || (r = build_profile(build)) < 0 || (r = build_share(build)) < 0 ||

@@ -94,6 +94,8 @@ typedef struct PlanFacts {
 	const char *temp_root;         /* CLAUDE_CODE_TMPDIR's directory, or NULL */
 	const PlanNode *git_directory; /* of a linked worktree or submodule, as it was examined, or NULL */
 	const PlanNode *git_common_directory;
+	/* of the system, that only root may read: canonical, hidden from root's agents; NULL: none */
+	const char *const *system_private;
 	const char *const *sockets; /* listening sockets and FIFOs that this uid could open, and
 				       directories full of them, to be covered;
 				       NULL-terminated */

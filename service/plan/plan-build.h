@@ -89,12 +89,13 @@ const Entry *build_written_by(const PlanBuild *build, const char *path);
 int build_pin(PlanBuild *build, const char *path, const char *origin, const char *reason, Entry **ret);
 
 /* mounts-system.c: the numbers are those of the order in mounts.c. */
-int build_root(PlanBuild *build);       /* 1, 2, 3, 4 */
-int build_run(PlanBuild *build);        /* 5, but for the marker and the sockets */
-int build_marker(PlanBuild *build);     /* 5: once the agent's path is known */
-int build_secrets(PlanBuild *build);    /* 15: the system's */
-int build_resolver(PlanBuild *build);   /* 16 */
-int build_git_config(PlanBuild *build); /* 17 */
+int build_root(PlanBuild *build);           /* 1, 2, 3, 4 */
+int build_run(PlanBuild *build);            /* 5, but for the marker and the sockets */
+int build_system_private(PlanBuild *build); /* 5 */
+int build_marker(PlanBuild *build);         /* 5: once the agent's path is known */
+int build_secrets(PlanBuild *build);        /* 15: the system's */
+int build_resolver(PlanBuild *build);       /* 16 */
+int build_git_config(PlanBuild *build);     /* 17 */
 /* mounts-devices.c */
 int build_devices(PlanBuild *build); /* 2, in the fresh /dev */
 /* mounts-sockets.c */

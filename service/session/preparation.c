@@ -8,6 +8,7 @@
 #include "service/session/git-config.h"
 #include "service/session/git-places.h"
 #include "service/session/sockets.h"
+#include "service/session/system-private.h"
 #include "service/session/temp-root.h"
 
 int preparation_make_state(Preparation *preparation, char **ret_problem)
@@ -363,7 +364,7 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 {
 	_cleanup_free_ char *git_config = NULL, *temp_root = NULL;
 	_cleanup_(descriptor_facts_done) DescriptorFacts descriptors = { 0 };
-	_cleanup_(strings_freep) char **sockets = NULL;
+	_cleanup_(strings_freep) char **sockets = NULL, **private = NULL;
 	PlanView view = view_functions(&preparation->view);
 	_cleanup_(plan_done) Plan plan = { 0 };
 	PlanFacts facts;
@@ -404,6 +405,12 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	if (r < 0)
 		return r;
 	facts.sockets = (const char *const *)sockets;
+	if (preparation->request->uid == 0) {
+		r = system_private_find_all(&private, &preparation->warnings, ret_problem);
+		if (r < 0)
+			return r;
+		facts.system_private = (const char *const *)private;
+	}
 	r = plan_make(preparation->request, preparation->profile, &facts, &view, &plan, ret_error,
 		      ret_problem);
 	if (r == 0)

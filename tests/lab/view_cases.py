@@ -2,10 +2,12 @@
 """What an agent sees of the machine and of its owner: files, sockets, variables, processes."""
 
 import os
+import shutil
 import socket
+import stat
 
 import machine
-from case import CLAUDE, equal, holds, test, wait_for
+from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, BOB, PROBE, ROOT
 
 BOTH = (ALICE, ROOT)
@@ -280,3 +282,60 @@ def console_is_the_terminal(lab):
         out = os.read(read, 100)
         os.close(read)
     holds(out.startswith(b"/dev/"), repr(out))
+
+
+# ---- what only root may read ----
+
+READ = """import os, stat, sys
+for line in sys.stdin.buffer.read().split(b'\\0'):
+    if line:
+        path, device, inode = line.rsplit(b' ', 2)
+        try:
+            st = os.stat(path)
+            if (st.st_dev, st.st_ino) == (int(device), int(inode)):
+                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+                print(path.decode(errors='replace'))
+        except OSError:
+            pass
+"""
+
+
+def unreadable(directory, shut=False):
+    """Every regular file below that nobody but its owner's and group's may read, as 'path device inode'."""
+    found = []
+    for name in os.listdir(directory):
+        path = f"{directory}/{name}"
+        try:
+            st = os.lstat(path)
+            if stat.S_ISDIR(st.st_mode):
+                found += unreadable(path, shut or st.st_mode & 0o5 != 0o5)
+            elif stat.S_ISREG(st.st_mode) and (shut or not st.st_mode & 0o4):
+                found.append(f"{path} {st.st_dev} {st.st_ino}".encode())
+        except FileNotFoundError:        # the machine lives
+            pass
+    return found
+
+
+@test(120, needs="bus")
+def what_only_root_may_read_is_hidden_from_roots_agent(lab):
+    """By mode, not by name: a walk over all of /etc and /var finds nothing that the agent can open."""
+    places = {"/etc/shadow.bak": 0o600, "/etc/mysql/debian.cnf": 0o600, "/etc/kubernetes/admin.conf": 0o600,
+              "/var/log/other/user.log": 0o640, "/var/lib/thing/state/key": 0o600, "/var/lib/shut/deep/key": 0o644}
+    for path, mode in places.items():
+        machine.write(path, "PRIVATE\n", mode)
+    os.chmod("/var/lib/shut", 0o711)
+    private = unreadable("/etc") + unreadable("/var")
+    holds(len(private) > len(places), "the machine has some of its own")
+    holds({path.encode() for path in places} <= {line.rsplit(b" ", 2)[0] for line in private}, "and those that were made")
+    machine.write("/srv/read.py", READ)
+    try:
+        result = lab.run([SANDBOX, "shell", "-c", "exec python3 /srv/read.py"], ROOT, cwd=lab.workspace(ROOT),
+                         data=b"\0".join(private))
+        equal((result.status, result.out), (0, b""), repr(result))
+        equal(lab.shell("ls /var/log /var/lib/shut; test -r /etc/passwd -a -r /etc/ssl/certs && echo works", ROOT).ok().out,
+              b"/var/lib/shut:\n\n/var/log:\nworks\n")
+    finally:
+        for path in ("/etc/shadow.bak", "/srv/read.py"):
+            os.unlink(path)
+        for path in ("/etc/mysql", "/etc/kubernetes", "/var/log/other", "/var/lib/thing", "/var/lib/shut"):
+            shutil.rmtree(path)

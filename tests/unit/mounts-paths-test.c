@@ -259,6 +259,45 @@ static void links_and_variables_lead_to_keys(void **state)
 	plan_fixture_done(&fixture);
 }
 
+/* What only root may read: hidden from root's agents, but for the workspace and what allow-write names. */
+static void what_only_root_may_read(void **state)
+{
+	static const FakeNode more[] = {
+		{ "/etc/shadow.bak", S_IFREG | 0600, 0 },
+		{ "/var/lib/service", S_IFDIR | 0700, 101 },
+		{ "/var/lib/service/key", S_IFREG | 0600, 101 },
+		{ "/var/www/site", S_IFDIR | 0750, 33 },
+		{ "/var/www/site/page", S_IFREG | 0640, 33 },
+		{ "/var/tmp", S_IFDIR | 01777, 0 },
+		{ "/var/spool/own", S_IFDIR | 0700, 0 },
+		{ "/var/spool/own/job", S_IFREG | 0600, 0 },
+		{ 0 },
+	};
+	static const char *const places[] = { "/etc/shadow.bak",
+					      "/var/lib/service",
+					      "/var/www/site",
+					      "/var/tmp",
+					      "/var/spool/own",
+					      "/var/gone",
+					      NULL };
+	PlanFixture fixture;
+
+	plan_fixture_init(&fixture, "root", "shell");
+	plan_fixture_add(&fixture, more);
+	set_workspace(&fixture, "/var/www/site");
+	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "/var/spool/own/job");
+	fixture.facts.system_private = places;
+	make(&fixture);
+	assert_true(plan_hides(&fixture.plan, "/etc/shadow.bak"));
+	assert_true(plan_hides(&fixture.plan, "/var/lib/service/key"));
+	assert_int_equal(plan_fixture_entry(&fixture, "/var/lib/service")->mode, ENTRY_MASKED);
+	assert_int_equal(plan_fixture_entry(&fixture, "/var/tmp")->permissions, 01777);
+	assert_int_equal(seen(&fixture, "/var/www/site/page")->mode, ENTRY_RW);
+	assert_true(plan_hides(&fixture.plan, "/var/spool/own/other"));
+	assert_int_equal(seen(&fixture, "/var/spool/own/job")->mode, ENTRY_RW);
+	plan_fixture_done(&fixture);
+}
+
 static void variables_break_nothing(void **state)
 {
 	static const struct {
@@ -502,6 +541,7 @@ int main(void)
 		cmocka_unit_test(links_that_lead_nowhere),
 		cmocka_unit_test(variables_hide_stores),
 		cmocka_unit_test(links_and_variables_lead_to_keys),
+		cmocka_unit_test(what_only_root_may_read),
 		cmocka_unit_test(variables_break_nothing),
 		cmocka_unit_test(homes_beside_the_usual_place),
 		cmocka_unit_test(homes_that_are_mounted_twice),
