@@ -30,6 +30,8 @@ static void on_ready(Session *session, pid_t leader)
 		return;
 	r = leader_fd = program_pidfd_below(leader, session->holder.pid);
 	if (r >= 0)
+		session->waiting = leader;
+	if (r >= 0)
 		r = agent_pid_start(session->event, leader, leader_fd, leader, on_pid_set, session,
 				    &session->pid_set);
 	if (r < 0)
@@ -64,8 +66,6 @@ static void on_executed(Session *session, pid_t leader)
 	session_verify_begin(session);
 	if (session->masks && mask_watch_start(session->masks) < 0)
 		session_end_because(session, "the session was ended: what it hides cannot be watched");
-	if (session->state && session->phase == PHASE_RUNNING)
-		state_watch_enter(session->state, leader);
 	if (session->phase == PHASE_RUNNING)
 		session_follow_resolver(session);
 }

@@ -1,8 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/session-state.h"
 
+#include "service/session/state-directory.h"
+
+static int account_files(Session *session, StateFiles *ret)
+{
+	_cleanup_free_ char *agent = NULL, *records = NULL;
+
+	if (asprintf(&agent, "%s/%s", session->request.home, session->profile->state) < 0) {
+		agent = NULL;
+		return -ENOMEM;
+	}
+	if (asprintf(&records, "%s/" STATE_DIRECTORY, session->request.home) < 0) {
+		records = NULL;
+		return -ENOMEM;
+	}
+	return state_files_init(ret, &(StateFilesOptions){ .profile = session->profile,
+							   .view = view_functions(&session->preparation.view),
+							   .home = session->request.home,
+							   .agent = agent,
+							   .records = records,
+							   .home_file_alone = true,
+							   .uid = session->request.uid,
+							   .lock_fd = session->state_fd });
+}
+
 int session_start_state(Session *session, char **ret_problem)
 {
+	StateFiles files = { .lock_fd = FD_NONE };
 	int r;
 
 	/* Nothing runs that would read it or write it. */
@@ -16,14 +41,10 @@ int session_start_state(Session *session, char **ret_problem)
 	session->state_known = true;
 	if (!session->profile->home_file || session->state_fd < 0)
 		return 0;
-	r = state_watch_new(session->event,
-			    &(StateFiles){ .view = view_functions(&session->preparation.view),
-					   .home = session->request.home,
-					   .directory = session->profile->state,
-					   .name = session->profile->home_file,
-					   .uid = session->request.uid,
-					   .lock_fd = session->state_fd },
-			    session_state_settled, session, &session->state);
+	r = account_files(session, &files);
+	if (r == 0)
+		r = state_watch_new(session->event, &files, session_state_settled, session, &session->state);
+	state_files_done(&files);
 	if (r == 0)
 		session->state_known = state_watch_begin(session->state) == 0;
 	return r;
@@ -50,7 +71,7 @@ void session_say_state(const Session *session)
 void session_finished(Session *session)
 {
 	/* What the agent saved last is outside before anybody is told that it has ended. */
-	session->state_last = session->state && session->leader > 0 && !session->state_last &&
+	session->state_last = session->state && session->released && !session->state_last &&
 			      state_watch_finish(session->state) > 0;
 	if (!session->state_last)
 		session_say(session);

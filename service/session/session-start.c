@@ -101,6 +101,9 @@ static void session_go(Session *session)
 		fail_with_fix(session, CS_ERROR_JAIL_UNAVAILABLE, &problem, r);
 		return;
 	}
+	/* The last moment in which the jail has its mounts for certain. */
+	if (session->state && session->waiting > 0)
+		state_watch_enter(session->state, session->waiting);
 	r = reports_send(session->reports, REPORT_GO, 0);
 	session->released = true;
 	/* Init is gone already: why, its own report or bwrap's last words say. */
@@ -369,6 +372,7 @@ static void session_forget_start(Session *session)
 	session->git_known = session->wire_down = session->executed = session->ready = session->released =
 		false;
 	session->pid_error = 0;
+	session->waiting = 0;
 }
 
 void session_begin_again(Session *session)

@@ -91,6 +91,7 @@ struct Session {
 	unsigned again;  /* how often the start was begun again */
 	bool state_last; /* the agent's state is brought out, after the end */
 	pid_t leader;    /* the jail's init */
+	pid_t waiting;   /* the same, since it waits for the word; 0 before */
 	int leader_fd;
 	int resolver_fd; /* of the jail's resolv.conf, when it is not the plan's */
 

@@ -89,12 +89,12 @@ int state_backup_text(int agent_fd, const char *name, const StateText *loser)
 	return r;
 }
 
-int state_backup_move(int agent_fd, const char *name)
+int state_backup_move(int agent_fd, int directory_fd, const char *name)
 {
 	_cleanup_(backup_done) Backup backup = { .directory_fd = FD_NONE };
 	int r = backup_open(agent_fd, name, "unreadable", &backup);
 
-	if (r == 0 && renameat2(agent_fd, name, backup.directory_fd, backup.name, RENAME_NOREPLACE) < 0)
+	if (r == 0 && renameat2(directory_fd, name, backup.directory_fd, backup.name, RENAME_NOREPLACE) < 0)
 		r = -errno;
 	if (r == 0)
 		prune(&backup);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What an agent's file had and lost, in its directory's "backups", where Claude keeps its own. */
+/* What one of two files had and lost, in "backups" of the directory that the agent has, where Claude keeps its own. */
 
 #include "service/session/state-file.h"
 
@@ -10,5 +10,5 @@
 
 /* Keep loser as backups/NAME.replaced.NANOSECONDS. Return: 0 or a negative errno. */
 int state_backup_text(int agent_fd, const char *name, const StateText *loser);
-/* Move whatever name is, unread, to backups/NAME.unreadable.NANOSECONDS. Return: 0 or a negative errno. */
-int state_backup_move(int agent_fd, const char *name);
+/* Move what name in directory_fd is, unread, to backups/NAME.unreadable.NANOSECONDS. Return: 0 or a negative errno. */
+int state_backup_move(int agent_fd, int directory_fd, const char *name);

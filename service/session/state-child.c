@@ -10,11 +10,11 @@
 
 #include "service/link/pack.h"
 #include "service/session/program.h"
-#include "service/session/state-sync.h"
 #include "service/session/state-take.h"
 
 #define WARNINGS_BYTES_MAX 4096u /* fits into a pipe, pipe(7) */
 #define EXIT_AGAIN 75            /* sysexits.h: EX_TEMPFAIL */
+#define EXIT_DELETION 2
 #define KILL_MSEC 2000
 
 struct StateChild {
@@ -68,7 +68,6 @@ static void say(int fd, char *const *warnings)
 
 static _noreturn_ void child_run(const StateChildOptions *options, int warnings_fd, pid_t parent)
 {
-	const StateSyncOptions sync = { .launch = options->launch };
 	_cleanup_(strings_freep) char **warnings = NULL;
 	int r = 0, taken = 0;
 
@@ -76,9 +75,12 @@ static _noreturn_ void child_run(const StateChildOptions *options, int warnings_
 	keep_only(options->files->lock_fd, options->home_fd, warnings_fd);
 	if (options->home_fd >= 0)
 		taken = state_take(options->files, options->home_fd, &warnings);
-	r = state_sync(options->files, &sync, &warnings);
+	r = state_sync(options->files, &options->sync, &warnings);
 	say(warnings_fd, warnings);
-	_exit(r == -EAGAIN || taken == -EAGAIN ? EXIT_AGAIN : r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+	_exit(r == -EAGAIN || taken == -EAGAIN ? EXIT_AGAIN
+	      : r < 0                          ? EXIT_FAILURE
+	      : r > 0                          ? EXIT_DELETION
+					       : EXIT_SUCCESS);
 }
 
 /* ---- the session's side ---- */
@@ -123,10 +125,11 @@ static int on_ended(sd_event_source *source, int fd, uint32_t revents, void *use
 		return 0;
 	child->source = sd_event_source_disable_unref(child->source);
 	close_fdp(&child->pidfd);
-	finish(child, r < 0 || !WIFEXITED(status)         ? -EIO
-		      : WEXITSTATUS(status) == EXIT_AGAIN ? -EAGAIN
-		      : WEXITSTATUS(status) != 0          ? -EIO
-							  : 0);
+	finish(child, r < 0 || !WIFEXITED(status)            ? -EIO
+		      : WEXITSTATUS(status) == EXIT_AGAIN    ? -EAGAIN
+		      : WEXITSTATUS(status) == EXIT_DELETION ? 1
+		      : WEXITSTATUS(status) != 0             ? -EIO
+							     : 0);
 	return 0;
 }
 

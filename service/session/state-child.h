@@ -5,7 +5,7 @@
 
 #include <systemd/sd-event.h>
 
-#include "service/session/state-files.h"
+#include "service/session/state-sync.h"
 
 /* What takes longer is killed, which loses nothing: somebody keeps the lock, or the disk hangs. */
 #define STATE_CHILD_USEC (5 * USEC_PER_SEC)
@@ -13,7 +13,7 @@
 typedef struct StateChild StateChild;
 
 /*
- * It has ended. result: 0; -EAGAIN: come again; another negative errno. warnings: one line each, taken over.
+ * It has ended. result: as of state_sync(). warnings: one line each, taken over.
  * took_usec: its life. May free the child.
  */
 typedef void (*StateChildEnded)(void *userdata, int result, char **warnings, uint64_t took_usec);
@@ -21,7 +21,7 @@ typedef void (*StateChildEnded)(void *userdata, int result, char **warnings, uin
 typedef struct StateChildOptions {
 	const StateFiles *files; /* borrowed until the end */
 	int home_fd;             /* as the jail has it; FD_NONE: there is no jail */
-	bool launch;
+	StateSyncOptions sync;
 } StateChildOptions;
 
 /* Return: 0 or a negative errno. */

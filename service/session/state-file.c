@@ -150,19 +150,35 @@ int state_file_read(int directory_fd, const char *name, uid_t uid, bool json, St
 
 /* ---- writing ---- */
 
-static char *successor_of(const char *name)
+static char *beside(const char *name, const char *suffix)
 {
 	char *text;
 
-	return asprintf(&text, "%s" STATE_SUCCESSOR_SUFFIX, name) < 0 ? NULL : text;
+	return asprintf(&text, "%s%s", name, suffix) < 0 ? NULL : text;
+}
+
+/* A name that is taken stays what it is. Return: 0, -EEXIST, another negative errno. */
+static int move(int directory_fd, const char *from, const char *to)
+{
+	if (renameat2(directory_fd, from, directory_fd, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	/* Where that cannot be had: link(2) does not replace either. */
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (linkat(directory_fd, from, directory_fd, to, 0) < 0)
+		return -errno;
+	return unlinkat(directory_fd, from, 0) < 0 ? -errno : 0;
 }
 
 void state_file_sweep(int directory_fd, const char *name)
 {
-	_cleanup_free_ char *successor = successor_of(name);
+	_cleanup_free_ char *successor = beside(name, STATE_SUCCESSOR_SUFFIX),
+			    *removed = beside(name, STATE_REMOVED_SUFFIX);
 
 	if (successor)
 		(void)unlinkat(directory_fd, successor, 0);
+	if (removed && move(directory_fd, removed, name) == -EEXIST)
+		(void)unlinkat(directory_fd, removed, 0);
 }
 
 static int write_successor(int directory_fd, const char *successor, mode_t mode, const char *text,
@@ -230,7 +246,7 @@ static int finish(int directory_fd, const char *successor, bool durable, int r)
 
 int state_file_put(int directory_fd, const char *name, const char *text, size_t size, bool durable)
 {
-	_cleanup_free_ char *successor = successor_of(name);
+	_cleanup_free_ char *successor = beside(name, STATE_SUCCESSOR_SUFFIX);
 	int r;
 
 	if (!successor)
@@ -244,19 +260,15 @@ int state_file_put(int directory_fd, const char *name, const char *text, size_t 
 /* Where nothing was. */
 static int appear(int directory_fd, const char *successor, const char *name)
 {
-	if (renameat2(directory_fd, successor, directory_fd, name, RENAME_NOREPLACE) == 0)
-		return 0;
-	/* Where that cannot be had: link(2) does not replace either. */
-	if ((errno == EINVAL || errno == ENOSYS) &&
-	    linkat(directory_fd, successor, directory_fd, name, 0) == 0)
-		return 0;
-	return errno == EEXIST ? -EAGAIN : -errno;
+	int r = move(directory_fd, successor, name);
+
+	return r == -EEXIST ? -EAGAIN : r;
 }
 
 int state_file_replace(int directory_fd, const char *name, mode_t mode, const char *text, size_t size,
 		       const StateStamp *expected)
 {
-	_cleanup_free_ char *successor = successor_of(name);
+	_cleanup_free_ char *successor = beside(name, STATE_SUCCESSOR_SUFFIX);
 	int r;
 
 	if (!successor)
@@ -266,4 +278,30 @@ int state_file_replace(int directory_fd, const char *name, mode_t mode, const ch
 		r = expected->inode == 0 ? appear(directory_fd, successor, name)
 					 : exchange(directory_fd, successor, name, expected);
 	return finish(directory_fd, successor, true, r);
+}
+
+int state_file_remove(int directory_fd, const char *name, const StateStamp *expected)
+{
+	_cleanup_free_ char *removed = beside(name, STATE_REMOVED_SUFFIX);
+	StateStamp found;
+	int r;
+
+	if (!removed)
+		return -ENOMEM;
+	r = move(directory_fd, name, removed);
+	if (r < 0)
+		return r == -ENOENT ? -EAGAIN : r;
+	r = state_file_stamp(directory_fd, removed, &found);
+	/* A rename is a change of its own. */
+	found.changed_nsec = expected->changed_nsec;
+	if (r == 0 && !state_stamp_equal(&found, expected))
+		r = -EAGAIN;
+	if (r < 0) {
+		state_file_sweep(directory_fd, name);
+		return r;
+	}
+	if (unlinkat(directory_fd, removed, 0) < 0)
+		return -errno;
+	(void)fsync(directory_fd);
+	return 0;
 }

@@ -53,6 +53,8 @@ int state_file_read(int directory_fd, const char *name, uid_t uid, bool json, St
 
 /* The name of the file's successor while it is written, beside it; whoever writes holds the user's lock. */
 #define STATE_SUCCESSOR_SUFFIX ".claude-sandbox"
+/* And what it has while it is looked at once more before it is removed. */
+#define STATE_REMOVED_SUFFIX ".claude-sandbox-removed"
 
 /*
  * Put size bytes of text in the place of name, whatever that is: written beside it, renamed. durable: with
@@ -65,5 +67,10 @@ int state_file_put(int directory_fd, const char *name, const char *text, size_t 
  */
 int state_file_replace(int directory_fd, const char *name, mode_t mode, const char *text, size_t size,
 		       const StateStamp *expected);
-/* Remove what a killed writer left beside name. */
+/*
+ * Remove name if it is the one that is expected. Return: 0; -EAGAIN when it is another one, which stays; another
+ * negative errno.
+ */
+int state_file_remove(int directory_fd, const char *name, const StateStamp *expected);
+/* Remove what a killed writer left beside name; what one that removed had set aside comes back. */
 void state_file_sweep(int directory_fd, const char *name);

@@ -2,24 +2,20 @@
 #include "service/session/state-lock.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <time.h>
 
-#define LOCK_MODE 0500
-#define LOCK_SECONDS 10
-
-static bool is_ours(const struct stat *st)
+bool state_lock_has_mode(const struct stat *st, mode_t mode)
 {
-	return S_ISDIR(st->st_mode) && (st->st_mode & 07777) == LOCK_MODE && st->st_uid == geteuid();
+	return S_ISDIR(st->st_mode) && (st->st_mode & 07777) == mode && st->st_uid == geteuid();
 }
 
 /* A time in the future, from a clock that jumped, would hold for long. */
-static bool is_old(const struct stat *st)
+bool state_lock_is_old(const struct stat *st)
 {
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return llabs((long long)now.tv_sec - (long long)st->st_mtim.tv_sec) > LOCK_SECONDS;
+	return llabs((long long)now.tv_sec - (long long)st->st_mtim.tv_sec) > STATE_LOCK_SECONDS;
 }
 
 int state_lock_take(StateLock *lock, int directory_fd, const char *name)
@@ -33,7 +29,7 @@ int state_lock_take(StateLock *lock, int directory_fd, const char *name)
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		if (mkdirat(directory_fd, path, LOCK_MODE) == 0) {
+		if (mkdirat(directory_fd, path, STATE_LOCK_MODE) == 0) {
 			lock->name = TAKE_PTR(path);
 			return 0;
 		}
@@ -41,7 +37,9 @@ int state_lock_take(StateLock *lock, int directory_fd, const char *name)
 			return 0;
 		if (fstatat(directory_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return -EAGAIN;
-		if (!is_ours(&st) && !is_old(&st))
+		if (state_lock_has_mode(&st, STATE_MIRROR_MODE) && !state_lock_is_old(&st))
+			return 0;
+		if (!state_lock_has_mode(&st, STATE_LOCK_MODE) && !state_lock_is_old(&st))
 			return -EAGAIN;
 		if (unlinkat(directory_fd, path, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0 &&
 		    errno != ENOENT)
@@ -66,6 +64,7 @@ void state_lock_sweep(int directory_fd, const char *name)
 		path = NULL;
 		return;
 	}
-	if (fstatat(directory_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && is_ours(&st))
+	if (fstatat(directory_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    state_lock_has_mode(&st, STATE_LOCK_MODE))
 		(void)unlinkat(directory_fd, path, AT_REMOVEDIR);
 }

@@ -7,12 +7,24 @@
  * agent can hold one for ever, so that nobody waits for it.
  *
  * Ours are told from Claude's by their mode: whoever holds the user's lock and meets one knows that its maker
- * was killed.
+ * was killed. So are those that stand for one on the other side (state-mirror.h): they keep agents off each
+ * other, and not us, who write nothing that an agent inside works on.
  */
+
+#include <sys/stat.h>
 
 #include "dbus/base.h"
 
 #define STATE_LOCK_SUFFIX ".lock"
+
+#define STATE_LOCK_MODE 0500
+#define STATE_MIRROR_MODE 0510
+#define STATE_LOCK_SECONDS 10
+
+/* Is it one that nobody has refreshed for so long? */
+bool state_lock_is_old(const struct stat *st);
+/* Is it a directory of ours with this mode? */
+bool state_lock_has_mode(const struct stat *st, mode_t mode);
 
 typedef struct StateLock {
 	int directory_fd; /* borrowed */

@@ -33,7 +33,8 @@ static int parse(const StateText *text, StateRecord *ret, size_t *ret_header)
 	return -EBADMSG;
 }
 
-int state_record_read(int directory_fd, const char *name, uid_t uid, StateRecord *ret_record, StateText *ret)
+int state_record_read(int directory_fd, const char *name, uid_t uid, bool json, StateRecord *ret_record,
+		      StateText *ret)
 {
 	_cleanup_(state_text_done) StateText text = { 0 };
 	StateRecord record = { 0 };
@@ -43,8 +44,9 @@ int state_record_read(int directory_fd, const char *name, uid_t uid, StateRecord
 	r = state_file_read(directory_fd, name, uid, false, &text);
 	if (r < 0)
 		return r;
-	if (text.condition == STATE_VALID && (parse(&text, &record, &header) < 0 ||
-					      state_json_check(text.text + header, text.size - header) < 0)) {
+	if (text.condition == STATE_VALID &&
+	    (parse(&text, &record, &header) < 0 ||
+	     (json && state_json_check(text.text + header, text.size - header) < 0))) {
 		text.condition = STATE_UNREADABLE;
 		freep(&text.text);
 		text.size = 0;

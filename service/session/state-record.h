@@ -21,10 +21,11 @@ typedef struct StateRecord {
 
 uint64_t state_record_digest(const char *text, size_t size);
 /*
- * ret holds the base; one that is damaged counts as unreadable. ret_record may be NULL. Return: 0 or a
+ * ret holds the base; one that is damaged, or is to be JSON and is not, counts as unreadable. ret_record may be NULL. Return: 0 or a
  * negative errno.
  */
-int state_record_read(int directory_fd, const char *name, uid_t uid, StateRecord *ret_record, StateText *ret);
+int state_record_read(int directory_fd, const char *name, uid_t uid, bool json, StateRecord *ret_record,
+		      StateText *ret);
 /* Return: 0 or a negative errno. */
 int state_record_write(int directory_fd, const char *name, StateSide side, const StateVersion *written,
 		       const StateVersion *base);

@@ -19,12 +19,13 @@
 #include "service/session/state-files.h"
 
 typedef struct StateSyncOptions {
-	bool launch; /* before an agent starts: what is no state at all is set aside, and made anew */
+	bool launch;    /* before an agent starts: what is no state at all is set aside, and made anew */
+	bool deletions; /* what is missing was deleted; else it may be about to be made again */
 } StateSyncOptions;
 
 /*
  * Under the user's lock, which is waited for; run it in a process of its own. What stays undone for a reason
- * that the person can change is appended to *warnings, one line each. Return: 0; -EAGAIN when another program
- * is at one of the files: come again; another negative errno.
+ * that the person can change is appended to *warnings, one line each. Return: 0; 1 when nothing is left to
+ * do but a deletion; -EAGAIN when another program is at one of the files: come again; another negative errno.
  */
 int state_sync(const StateFiles *files, const StateSyncOptions *options, char ***warnings);

@@ -3,22 +3,21 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <signal.h>
-#include <sys/epoll.h>
-#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "service/link/pack.h"
-#include "service/session/program.h"
 #include "service/session/state-child.h"
+#include "service/session/state-mirror.h"
 
-#define WATCHED (IN_CLOSE_WRITE | IN_MOVED_TO)
-#define WATCH_FLAGS (IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK)
-#define EVENTS_BYTES 16384u
-#define READS_MAX 64u
+#define WATCHED                                                                                  \
+	(IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | \
+	 IN_MOVE_SELF | IN_ONLYDIR)
+/* Whatever they say, a look is due. */
+#define WATCH_LOST (IN_Q_OVERFLOW | IN_IGNORED | IN_UNMOUNT | IN_DELETE_SELF | IN_MOVE_SELF)
+#define EVENTS_MAX 64u /* of other files, before nothing is listened to for an interval */
 #define INTERVAL_USEC (250 * USEC_PER_MSEC)
+#define RELEASE_USEC (50 * USEC_PER_MSEC)
 #define REST_FACTOR 20u
 #define REST_MAX_USEC (60 * USEC_PER_SEC)
 
@@ -28,20 +27,37 @@ typedef enum Stage {
 	STAGE_FINISHING,
 } Stage;
 
+/* A directory that is watched. */
+typedef struct Watched {
+	dev_t device;
+	ino_t inode;
+	sd_event_source *source;
+} Watched;
+
 struct StateWatch {
 	sd_event *event;
 	StateFiles files;
 	StateWatchDone done;
 	void *userdata;
 	Stage stage;
-	int inotify_fd, home_fd; /* home_fd: as the jail has it */
+	int home_fd; /* as the jail has it */
 	StateChild *child;
-	bool awaited;         /* done is to be called */
-	bool again;           /* something has happened since the child started */
-	uint64_t ready_usec;  /* CLOCK_MONOTONIC; no child starts before */
-	uint64_t finish_usec; /* STAGE_FINISHING ends then, whatever is undone */
+	StateMirror *mirror;
+	bool awaited;                    /* done is to be called */
+	bool again;                      /* something has happened since the child started */
+	bool missing;                    /* a file, for an interval already */
+	bool let_go;                     /* a lock was let go since the child started */
+	bool releases;                   /* or before that */
+	uint64_t ready_usec;             /* CLOCK_MONOTONIC; no child starts before */
+	uint64_t begun_usec;             /* the last one started */
+	uint64_t finish_usec;            /* STAGE_FINISHING ends then, whatever is undone */
+	uint64_t begun_digest, given_up; /* of the files: when the child started; when it could do nothing */
 	char **warnings;
-	sd_event_source *inotify_source, *timer;
+	Watched *watched;
+	size_t n_watched;
+	char **names; /* in those directories, that matter */
+	unsigned n_events;
+	sd_event_source *timer;
 };
 
 static uint64_t now(const StateWatch *watch)
@@ -58,9 +74,17 @@ static int child_start(StateWatch *watch)
 {
 	const StateChildOptions options = { .files = &watch->files,
 					    .home_fd = watch->home_fd,
-					    .launch = watch->stage == STAGE_BEGINNING };
+					    .sync = { .launch = watch->stage == STAGE_BEGINNING,
+						      .deletions = watch->stage != STAGE_RUNNING ||
+								   watch->missing } };
+
+	watch->missing = false;
 
 	watch->again = false;
+	watch->releases = watch->releases || watch->let_go;
+	watch->let_go = false;
+	watch->begun_usec = now(watch);
+	watch->begun_digest = state_files_digest(&watch->files);
 	return state_child_start(watch->event, &options, on_child_ended, watch, &watch->child);
 }
 
@@ -69,6 +93,8 @@ static void settle(StateWatch *watch)
 	if (!watch->awaited)
 		return;
 	watch->awaited = false;
+	if (watch->stage == STAGE_FINISHING)
+		watch->mirror = state_mirror_free(watch->mirror);
 	watch->done(watch->userdata);
 }
 
@@ -78,14 +104,17 @@ static void arm(StateWatch *watch, uint64_t usec)
 	(void)sd_event_source_set_enabled(watch->timer, SD_EVENT_ONESHOT);
 }
 
-/* Start a child now, or when it is time. */
+/* Start a child now, or when it is time. Whoever waits for a lock waits for its files. */
 static void want(StateWatch *watch)
 {
+	uint64_t ready_usec = watch->let_go ? MIN_OF(watch->ready_usec, watch->begun_usec + RELEASE_USEC)
+					    : watch->ready_usec;
+
 	watch->again = true;
 	if (watch->child)
 		return;
-	if (watch->ready_usec > now(watch)) {
-		arm(watch, watch->ready_usec);
+	if (ready_usec > now(watch)) {
+		arm(watch, ready_usec);
 		return;
 	}
 	if (child_start(watch) < 0) {
@@ -94,6 +123,12 @@ static void want(StateWatch *watch)
 		watch->again = true;
 		arm(watch, watch->ready_usec);
 	}
+}
+
+static void release(StateWatch *watch)
+{
+	watch->releases = false;
+	state_mirror_release(watch->mirror);
 }
 
 static void on_child_ended(void *userdata, int result, char **warnings, uint64_t took_usec)
@@ -106,12 +141,18 @@ static void on_child_ended(void *userdata, int result, char **warnings, uint64_t
 	watch->warnings = warnings;
 	if (result < 0 && result != -EAGAIN && !warnings)
 		(void)strings_appendf(&watch->warnings,
-				      "%s/%s and what agents save are not brought together: %s",
-				      watch->files.home, watch->files.name, strerror(-result));
+				      "the account files in %s/%s and what agents save are not brought "
+				      "together: %s",
+				      watch->files.home, watch->files.state, strerror(-result));
 	watch->ready_usec =
 		now(watch) + MAX_OF(INTERVAL_USEC, MIN_OF(REST_FACTOR * took_usec, REST_MAX_USEC));
-	if (watch->inotify_source)
-		(void)sd_event_source_set_enabled(watch->inotify_source, SD_EVENT_ON);
+	if (watch->releases)
+		release(watch);
+	/* What cannot be brought together is tried again when it changes, and at the end. */
+	if (result != -EAGAIN && state_files_digest(&watch->files) == watch->begun_digest) {
+		watch->given_up = result > 0 ? 0 : watch->begun_digest;
+		watch->missing = result > 0;
+	}
 	late = watch->stage == STAGE_FINISHING && now(watch) >= watch->finish_usec;
 	if (watch->stage == STAGE_FINISHING && result == -EAGAIN && !late) {
 		/* Somebody else is at the file, which takes a moment. */
@@ -119,12 +160,20 @@ static void on_child_ended(void *userdata, int result, char **warnings, uint64_t
 		want(watch);
 		return;
 	}
-	if (watch->stage == STAGE_RUNNING && (result == -EAGAIN || watch->again))
+	if (watch->stage == STAGE_RUNNING && result == -EAGAIN) {
+		watch->ready_usec = now(watch) + MAX_OF(INTERVAL_USEC / 10, REST_FACTOR * took_usec);
 		want(watch);
+	} else if (watch->stage == STAGE_RUNNING && (watch->again || watch->let_go))
+		want(watch);
+	else if (watch->stage == STAGE_RUNNING)
+		arm(watch, watch->ready_usec);
 	else if (watch->stage == STAGE_BEGINNING && result == -EAGAIN)
 		watch->again = true;
 	settle(watch);
 }
+
+static bool is_settled(const StateWatch *watch);
+static void watch_again(StateWatch *watch);
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
@@ -135,8 +184,11 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 		settle(watch);
 		return 0;
 	}
-	if (watch->inotify_source)
-		(void)sd_event_source_set_enabled(watch->inotify_source, SD_EVENT_ON);
+	if (watch->stage == STAGE_RUNNING && !watch->child) {
+		/* First the watch, then the look: what comes between is in neither or both. */
+		watch_again(watch);
+		watch->again = watch->again || !is_settled(watch);
+	}
 	if (watch->again && !watch->child)
 		want(watch);
 	return 0;
@@ -147,52 +199,149 @@ static bool link_is_gone(const StateWatch *watch)
 {
 	struct stat st;
 
-	return watch->home_fd >= 0 &&
-	       fstatat(watch->home_fd, watch->files.name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return watch->home_fd >= 0 && watch->files.link &&
+	       fstatat(watch->home_fd, watch->files.link, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       !S_ISLNK(st.st_mode);
+}
+
+static bool is_settled(const StateWatch *watch)
+{
+	return !link_is_gone(watch) &&
+	       (state_files_unchanged(&watch->files) || state_files_digest(&watch->files) == watch->given_up);
+}
+
+static void watch_nothing(StateWatch *watch)
+{
+	for (size_t i = 0; i < watch->n_watched; i++)
+		(void)sd_event_source_disable_unref(watch->watched[i].source);
+	freep(&watch->watched);
+	watch->n_watched = 0;
+	watch->names = strings_free(watch->names);
+}
+
+static void on_let_go(void *userdata)
+{
+	StateWatch *watch = userdata;
+
+	if (!watch->child && is_settled(watch)) {
+		release(watch);
+		return;
+	}
+	watch->let_go = true;
+	want(watch);
 }
 
 static bool concerns(const StateWatch *watch, const struct inotify_event *event)
 {
-	size_t length = strlen(watch->files.name);
-
-	return event->mask & IN_Q_OVERFLOW || (event->len > 0 && strnlen(event->name, event->len) == length &&
-					       memcmp(event->name, watch->files.name, length) == 0);
+	if (event->mask & WATCH_LOST)
+		return true;
+	for (size_t i = 0; event->len > 0 && watch->names && watch->names[i]; i++)
+		if (streq(watch->names[i], event->name))
+			return true;
+	return false;
 }
 
-/* Nothing is listened to until it is time again; the kernel bounds what gathers (max_queued_events). */
-static int on_inotify(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+/* Nothing is listened to until it is time again. */
+static void pause_watch(StateWatch *watch)
 {
-	_Alignas(struct inotify_event) char events[EVENTS_BYTES];
+	watch_nothing(watch);
+	arm(watch, MAX_OF(watch->ready_usec, now(watch) + INTERVAL_USEC));
+}
+
+/* An agent makes as many events as it likes. */
+static int on_inotify(sd_event_source *source, const struct inotify_event *event, void *userdata)
+{
 	StateWatch *watch = userdata;
-	bool concerned = false;
-	ssize_t n;
 
-	for (unsigned i = 0; i < READS_MAX && (n = read(fd, events, sizeof(events))) > 0; i++)
-		for (ssize_t at = 0; at + (ssize_t)sizeof(struct inotify_event) <= n;) {
-			const struct inotify_event *event = (const void *)(events + at);
-
-			concerned = concerned || concerns(watch, event);
-			at += (ssize_t)sizeof(*event) + (ssize_t)event->len;
-		}
-	(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
-	if (watch->child)
-		watch->again = watch->again || concerned;
-	else if (concerned && (link_is_gone(watch) || !state_files_unchanged(&watch->files)))
-		want(watch);
-	else
+	if (++watch->n_events > EVENTS_MAX)
+		pause_watch(watch);
+	else if (!concerns(watch, event))
+		return 0;
+	else if (event->mask & IN_CREATE && !(event->mask & IN_ISDIR))
+		/* What is made is written next, and closed; unless it is a link. */
 		arm(watch, MAX_OF(watch->ready_usec, now(watch) + INTERVAL_USEC));
+	else if (!is_settled(watch)) {
+		watch_nothing(watch);
+		want(watch);
+	} else if (event->mask & (WATCH_LOST | IN_ISDIR))
+		pause_watch(watch);
 	return 0;
 }
 
 /* ---- what is watched ---- */
 
-static int watch_directory(const StateWatch *watch, int fd)
+static void watch_directory(StateWatch *watch, int fd)
 {
+	Watched *grown, *added;
 	char path[64];
+	struct stat st;
 
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	for (size_t i = 0; i < watch->n_watched; i++)
+		if (watch->watched[i].device == st.st_dev && watch->watched[i].inode == st.st_ino)
+			return;
+	grown = reallocarray(watch->watched, watch->n_watched + 1, sizeof(*grown));
+	if (!grown)
+		return;
+	watch->watched = grown;
+	added = &grown[watch->n_watched];
+	*added = (Watched){ .device = st.st_dev, .inode = st.st_ino };
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/.", fd);
-	return inotify_add_watch(watch->inotify_fd, path, WATCHED | WATCH_FLAGS) < 0 ? -errno : 0;
+	/* Where nothing can be watched (the user's limits of inotify), the end is early enough. */
+	if (sd_event_add_inotify(watch->event, &added->source, path, WATCHED, on_inotify, watch) >= 0)
+		watch->n_watched++;
+}
+
+static void add_name(StateWatch *watch, const char *name, size_t length)
+{
+	_cleanup_free_ char *copy = strndup(name, length);
+
+	for (size_t i = 0; copy && watch->names && watch->names[i]; i++)
+		if (streq(watch->names[i], copy))
+			return;
+	if (copy)
+		(void)strings_append(&watch->names, copy);
+}
+
+/* The last name of a path, and every one on the way, which may have to come first. */
+static void add_names(StateWatch *watch, const char *path)
+{
+	for (; *path; path += *path == '/') {
+		size_t length = strcspn(path, "/");
+
+		add_name(watch, path, length);
+		path += length;
+	}
+}
+
+static void watch_file(StateWatch *watch, const StateName *name)
+{
+	_cleanup_(state_places_done) StatePlaces places = STATE_PLACES_INIT;
+	_cleanup_(plan_node_done) PlanNode home = PLAN_NODE_INIT;
+
+	add_names(watch, name->agent);
+	add_names(watch, name->host);
+	if (state_places_open(&watch->files, name, false, &places, NULL) < 0)
+		return;
+	add_name(watch, places.host_name, strlen(places.host_name));
+	watch_directory(watch, places.root_fd);
+	watch_directory(watch, places.agent_fd);
+	watch_directory(watch, places.lock_fd);
+	watch_directory(watch, places.host_fd);
+	if (places.host_fd < 0 &&
+	    watch->files.view.resolve(watch->files.view.userdata, watch->files.home, &home) == 0)
+		watch_directory(watch, home.fd);
+}
+
+static void watch_again(StateWatch *watch)
+{
+	watch_nothing(watch);
+	watch->n_events = 0;
+	for (size_t i = 0; i < watch->files.n_names; i++)
+		watch_file(watch, &watch->files.names[i]);
+	watch_directory(watch, watch->home_fd);
+	state_mirror_watch(watch->mirror);
 }
 
 /* From its root, as the jail sees it. Return: a descriptor or a negative errno. */
@@ -213,37 +362,21 @@ static int open_inside(pid_t leader, const char *home)
 	return fd < 0 ? -errno : fd;
 }
 
-static int watch_both(StateWatch *watch)
-{
-	_cleanup_(state_places_done) StatePlaces places = STATE_PLACES_INIT;
-	int r = state_places_open(&watch->files, false, &places, NULL);
-
-	if (r < 0)
-		return r;
-	watch->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (watch->inotify_fd < 0)
-		return -errno;
-	r = watch_directory(watch, places.agent_fd);
-	if (r == 0 && watch->home_fd >= 0)
-		r = watch_directory(watch, watch->home_fd);
-	if (r == 0)
-		r = sd_event_add_io(watch->event, &watch->inotify_source, watch->inotify_fd, EPOLLIN,
-				    on_inotify, watch);
-	return r;
-}
-
 void state_watch_enter(StateWatch *watch, pid_t leader)
 {
 	_cleanup_(plan_node_done) PlanNode home = PLAN_NODE_INIT;
+	int fd;
 
 	watch->stage = STAGE_RUNNING;
+	close_fdp(&watch->home_fd);
 	/* The link lies in the home by its canonical path. */
-	if (watch->files.view.resolve(watch->files.view.userdata, watch->files.home, &home) == 0)
-		watch->home_fd = open_inside(leader, home.path);
-	/* Where nothing can be watched (the user's limits of inotify), the end is early enough. */
-	(void)watch_both(watch);
-	/* What an agent has saved before this made no event. */
-	if (watch->again || link_is_gone(watch) || !state_files_unchanged(&watch->files))
+	if (watch->files.view.resolve(watch->files.view.userdata, watch->files.home, &home) == 0) {
+		fd = open_inside(leader, home.path);
+		watch->home_fd = fd < 0 ? FD_NONE : fd;
+	}
+	watch_again(watch);
+	/* What was changed before this made no event. */
+	if (watch->again || !is_settled(watch))
 		want(watch);
 }
 
@@ -262,11 +395,14 @@ int state_watch_finish(StateWatch *watch)
 	bool left =
 		watch->child || watch->again || link_is_gone(watch) || !state_files_unchanged(&watch->files);
 
-	watch->inotify_source = sd_event_source_disable_unref(watch->inotify_source);
+	watch_nothing(watch);
+	state_mirror_stop(watch->mirror);
 	watch->stage = STAGE_FINISHING;
 	watch->finish_usec = now(watch) + STATE_CHILD_USEC;
-	if (!left)
+	if (!left) {
+		watch->mirror = state_mirror_free(watch->mirror);
 		return 0;
+	}
 	watch->awaited = true;
 	watch->ready_usec = 0;
 	/* A child that runs began before the end, and perhaps before the last change. */
@@ -280,8 +416,7 @@ char *const *state_watch_warnings(const StateWatch *watch)
 	return watch ? watch->warnings : NULL;
 }
 
-int state_watch_new(sd_event *event, const StateFiles *files, StateWatchDone done, void *userdata,
-		    StateWatch **ret)
+int state_watch_new(sd_event *event, StateFiles *files, StateWatchDone done, void *userdata, StateWatch **ret)
 {
 	_cleanup_(state_watch_freep) StateWatch *watch = malloc(sizeof(*watch));
 	int r;
@@ -292,11 +427,13 @@ int state_watch_new(sd_event *event, const StateFiles *files, StateWatchDone don
 			       .files = *files,
 			       .done = done,
 			       .userdata = userdata,
-			       .inotify_fd = FD_NONE,
 			       .home_fd = FD_NONE };
+	*files = (StateFiles){ .lock_fd = FD_NONE };
 	r = sd_event_add_time(event, &watch->timer, CLOCK_MONOTONIC, UINT64_MAX, 0, on_timer, watch);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(watch->timer, SD_EVENT_OFF);
+	if (r >= 0)
+		r = state_mirror_new(event, &watch->files, on_let_go, watch, &watch->mirror);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(watch);
@@ -307,12 +444,13 @@ StateWatch *state_watch_free(StateWatch *watch)
 {
 	if (!watch)
 		return NULL;
-	(void)sd_event_source_disable_unref(watch->inotify_source);
+	watch_nothing(watch);
 	(void)sd_event_source_disable_unref(watch->timer);
 	(void)state_child_free(watch->child);
-	close_fdp(&watch->inotify_fd);
+	(void)state_mirror_free(watch->mirror);
 	close_fdp(&watch->home_fd);
 	(void)strings_free(watch->warnings);
+	state_files_done(&watch->files);
 	(void)sd_event_unref(watch->event);
 	free(watch);
 	return NULL;

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 
+import case
 import machine
 from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
 from machine import ALICE, ROOT
@@ -160,6 +161,27 @@ assert load() == {"a": 2}
 replace(3)"""
         ok(lab.run([CLAUDE, script], user))
         equal(host(user), {"a": 3}, str(user))
+
+
+# Ends at once, in one of three ways.
+LAST_SAVE = """#!/bin/sh
+[ $# = 2 ] || shift
+echo "{\\"n\\": $1}" > ~/.claude.json.tmp
+mv ~/.claude.json.tmp ~/.claude.json
+[ "$2" = exit ] || kill -"$2" $$
+"""
+
+
+@test(needs="bus", deadline=1800 if case.LONG else 120)
+def the_last_save_is_kept(lab):
+    """What replaced the link is taken when the jail's mounts are gone: every time, whatever the agent's end."""
+    prepare(ALICE)
+    machine.write(f"{ALICE.home}/.local/bin/claude", LAST_SAVE, 0o755, ALICE)
+    ends = {"exit": 0, "TERM": -signal.SIGTERM, "KILL": -signal.SIGKILL}
+    for n in range(1000 if case.LONG else 45):
+        end = list(ends)[n % len(ends)]
+        result = lab.run([CLAUDE, str(n), end], ALICE)
+        equal((result.status, host(ALICE)), (ends[end], {"n": n}), f"{n}, {end}: {result!r}")
 
 
 SPOILS = {

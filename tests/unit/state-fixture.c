@@ -35,15 +35,38 @@ int state_fixture_make(void **state)
 	agent = state_path(f, ".claude");
 	assert_return_code(mkdir(agent, 0700), errno);
 	assert_return_code(view_init(&f->view, getuid(), f->home), 0);
-	f->files = (StateFiles){ .view = view_functions(&f->view),
-				 .home = f->home,
-				 .directory = ".claude",
-				 .name = ".claude.json",
-				 .uid = getuid(),
-				 .lock_fd = open(f->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
-	assert_return_code(f->files.lock_fd, errno);
+	state_fixture_list(f, "claude", true);
 	*state = f;
 	return 0;
+}
+
+void state_fixture_list(StateFixture *f, const char *agent, bool home_file_alone)
+{
+	_cleanup_free_ char *directory = NULL, *project = NULL, *records = NULL;
+	const Profile *profile = profile_find(agent);
+	int lock_fd = open(f->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_return_code(lock_fd, errno);
+	assert_non_null(profile);
+	records = state_path(f, home_file_alone ? RECORD : PROJECT "/account");
+	directory = state_path(f, home_file_alone ? ".claude" : PROJECT);
+	if (!home_file_alone) {
+		project = directory;
+		assert_true(asprintf(&directory, "%s/%s", project, profile->state) > 0);
+	}
+	if (f->files.home)
+		(void)close(f->files.lock_fd);
+	state_files_done(&f->files);
+	assert_return_code(
+		state_files_init(&f->files, &(StateFilesOptions){ .profile = profile,
+								  .view = view_functions(&f->view),
+								  .home = f->home,
+								  .agent = directory,
+								  .records = records,
+								  .home_file_alone = home_file_alone,
+								  .uid = getuid(),
+								  .lock_fd = lock_fd }),
+		0);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -56,6 +79,7 @@ int state_fixture_remove(void **state)
 	StateFixture *f = *state;
 
 	(void)close(f->files.lock_fd);
+	state_files_done(&f->files);
 	view_done(&f->view);
 	(void)nftw(f->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	(void)strings_free(f->warnings);

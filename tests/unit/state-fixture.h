@@ -16,9 +16,15 @@ typedef struct StateFixture {
 #define HOST_FILE ".claude.json"
 #define AGENT_FILE ".claude/.claude.json"
 #define RECORD ".local/state/claude-sandbox"
+#define PROJECT RECORD "/projects/k"
 
 int state_fixture_make(void **state);
 int state_fixture_remove(void **state);
+/*
+ * Keep the files of that agent: all of them, between the home and PROJECT; or the one in the home alone, between it
+ * and ~/.claude, with which a fixture begins.
+ */
+void state_fixture_list(StateFixture *f, const char *agent, bool home_file_alone);
 
 /* All below take names below the home. */
 char *state_path(const StateFixture *f, const char *name);

@@ -47,7 +47,7 @@ static int run(StateFixture *f)
 
 	if (jail_fd >= 0 && state_take(&f->files, jail_fd, &f->warnings) < 0)
 		return -EIO;
-	return state_sync(&f->files, &(StateSyncOptions){ .launch = true }, &f->warnings);
+	return state_sync(&f->files, &(StateSyncOptions){ .launch = true, .deletions = true }, &f->warnings);
 }
 
 /* ptrace(2): at its entry and its exit the call stops alike. */
@@ -167,7 +167,7 @@ static bool check_at(const Scenario *scenario, unsigned stop)
 	state_lists(f, ".",
 		    scenario->inside ? ".claude .claude.json .local jail" : ".claude .claude.json .local");
 	state_lists(f, ".claude", ".claude.json");
-	state_lists(f, RECORD, "claude.json claude.json.seen");
+	state_lists(f, RECORD, ".claude.json .claude.json.seen");
 	/* The jail's home ends with the jail: what is beside the link there does not matter. */
 	state_fixture_remove(&state);
 	return more;

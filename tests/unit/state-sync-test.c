@@ -20,7 +20,8 @@
 static int sync_as(StateFixture *f, bool launch)
 {
 	f->warnings = strings_free(f->warnings);
-	return state_sync(&f->files, &(StateSyncOptions){ .launch = launch }, &f->warnings);
+	return state_sync(&f->files, &(StateSyncOptions){ .launch = launch, .deletions = true },
+			  &f->warnings);
 }
 
 static void synced(StateFixture *f)
@@ -65,7 +66,7 @@ static void first_launch_imports(void **state)
 	assert_int_equal(stat_of(f, AGENT_FILE).st_mode, S_IFREG | 0600);
 	state_lists(f, ".claude", ".claude.json");
 	state_lists(f, ".", ".claude .claude.json .local");
-	state_lists(f, RECORD, "claude.json claude.json.seen");
+	state_lists(f, RECORD, ".claude.json .claude.json.seen");
 }
 
 static void nothing_comes_from_nothing(void **state)
@@ -75,7 +76,7 @@ static void nothing_comes_from_nothing(void **state)
 	assert_true(state_files_unchanged(&f->files));
 	synced(f);
 	state_lists(f, ".claude", "");
-	state_lists(f, ".", ".claude .local");
+	state_lists(f, ".", ".claude");
 	assert_true(state_files_unchanged(&f->files));
 }
 
@@ -111,19 +112,52 @@ static void mode_is_kept(void **state)
 	assert_int_equal(stat_of(f, AGENT_FILE).st_mode, S_IFREG | 0600);
 }
 
-static void a_missing_side_never_wins(void **state)
+/* A deletion is followed while the other side is what both had; else the file comes back. */
+static void deletions_are_followed(void **state)
+{
+	StateFixture *f = *state;
+	_cleanup_free_ char *host = state_path(f, HOST_FILE), *agent = state_path(f, AGENT_FILE);
+
+	for (int side = 0; side < 2; side++) {
+		const char *deleted = side ? host : agent, *other = side ? AGENT_FILE : HOST_FILE;
+
+		state_put(f, HOST_FILE, "{\"a\":1}");
+		synced(f);
+		assert_return_code(unlink(deleted), errno);
+		/* It may be made again in a moment. */
+		assert_int_equal(state_sync(&f->files, &(StateSyncOptions){ 0 }, &f->warnings), 1);
+		state_holds(f, other, "{\"a\":1}");
+		assert_return_code(sync_as(f, false), 0);
+		assert_null(f->warnings);
+		state_lists(f, ".claude", "");
+		state_lists(f, ".", ".claude .local");
+		state_lists(f, RECORD, "");
+
+		state_put(f, HOST_FILE, "{\"a\":1}");
+		synced(f);
+		assert_return_code(unlink(deleted), errno);
+		state_put(f, other, "{\"a\":2}");
+		assert_return_code(sync_as(f, false), 0);
+		both_hold(f, "{\"a\":2}");
+	}
+}
+
+/* Before an agent runs, its directory may be a new one: nothing was deleted there. */
+static void a_new_directory_deletes_nothing(void **state)
 {
 	StateFixture *f = *state;
 	_cleanup_free_ char *host = state_path(f, HOST_FILE), *agent = state_path(f, AGENT_FILE);
 
 	state_put(f, HOST_FILE, "{\"a\":1}");
 	synced(f);
-	assert_return_code(unlink(host), errno);
-	synced(f);
-	both_hold(f, "{\"a\":1}");
 	assert_return_code(unlink(agent), errno);
 	synced(f);
 	both_hold(f, "{\"a\":1}");
+	/* But what the person deleted stays so. */
+	assert_return_code(unlink(host), errno);
+	synced(f);
+	state_lists(f, ".claude", "");
+	state_lists(f, ".", ".claude .local");
 }
 
 static void both_are_merged(void **state)
@@ -243,7 +277,7 @@ static void missing_directory_is_told(void **state)
 
 	assert_return_code(symlink("nowhere/claude.json", link), errno);
 	state_put(f, AGENT_FILE, "{\"a\":2}");
-	assert_int_equal(sync_as(f, true), -ENOENT);
+	assert_int_equal(sync_as(f, true), -ENOLINK);
 	warned(f, "nowhere");
 	state_holds(f, AGENT_FILE, "{\"a\":2}");
 }
@@ -434,7 +468,7 @@ static void sync_until_killed(const StateFixture *f)
 	files.lock_fd = open(f->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (;;) {
 		char **warnings = NULL;
-		int r = state_sync(&files, &(StateSyncOptions){ 0 }, &warnings);
+		int r = state_sync(&files, &(StateSyncOptions){ .deletions = true }, &warnings);
 
 		if ((r < 0 && r != -EAGAIN) || warnings) {
 			(void)fprintf(stderr, "sync: %d, %s\n", r, warnings ? warnings[0] : "");
@@ -523,7 +557,8 @@ int main(void)
 		WITH_HOME(nothing_comes_from_nothing),
 		WITH_HOME(each_side_is_followed),
 		WITH_HOME(mode_is_kept),
-		WITH_HOME(a_missing_side_never_wins),
+		WITH_HOME(deletions_are_followed),
+		WITH_HOME(a_new_directory_deletes_nothing),
 		WITH_HOME(both_are_merged),
 		WITH_HOME(loser_is_kept),
 		WITH_HOME(losers_do_not_pile_up),
