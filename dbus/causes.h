@@ -77,8 +77,11 @@
 	"reinstall bubblewrap and claude-sandbox, or see what forbids it here (a security module, a " \
 	"container)"
 #define CAUSE_PASTA_ENDED "pasta ended: %s"
-#define FIX_PASTA_ENDED \
-	"reinstall the package passt, or see what forbids it here (a security module, a container)"
+#define FIX_PASTA_ENDED                                                                                          \
+	"look for what blocks it (a container, or AppArmor: journalctl -k -g DENIED), or reinstall the package " \
+	"passt"
+#define CAUSE_APPARMOR_BLOCKS "on, and may have blocked %s"
+#define FIX_APPARMOR_BLOCKS "look for what it blocked: journalctl -k -g DENIED"
 #define CAUSE_PASTA_SILENT "pasta did not bring the wire up within 10 seconds"
 #define FIX_PASTA_SILENT "see whether another program holds back its start"
 

@@ -124,26 +124,43 @@ static void look_at_seccomp(Doctor *doctor)
 		doctor_say(doctor, DOCTOR_KERNEL_SECCOMP, ROW_PASS, NULL, "filters can be made");
 }
 
-static void look_at_apparmor(Doctor *doctor)
+/* Where it keeps the session from making namespaces, that is known before anything is tried. */
+static bool apparmor_restricts(Doctor *doctor, const char *profile)
 {
-	_cleanup_free_ char *enabled = read_line("/sys/module/apparmor/parameters/enabled"), *profile = NULL;
+	_cleanup_free_ char *sentence = NULL;
 
+	if (!user_namespaces_are_restricted() || (profile && !streq(profile, "unconfined")))
+		return false;
+	(void)refuse(&sentence, 0, BECAUSE(USERNS_APPARMOR), "session has no profile",
+		     "kernel.apparmor_restrict_unprivileged_userns is 1");
+	if (sentence)
+		doctor_say_sentence(doctor, DOCTOR_KERNEL_APPARMOR, ROW_WARN, sentence);
+	return true;
+}
+
+void doctor_look_at_apparmor(Doctor *doctor, const char *profile, const char *problem)
+{
+	_cleanup_free_ char *enabled = NULL, *own = NULL;
+
+	if (!doctor || doctor_has_said(doctor, DOCTOR_KERNEL_APPARMOR))
+		return;
+	enabled = read_line("/sys/module/apparmor/parameters/enabled");
 	if (!enabled || enabled[0] != 'Y') {
 		doctor_say(doctor, DOCTOR_KERNEL_APPARMOR, ROW_PASS, NULL, "not in this kernel, or off");
 		return;
 	}
-	profile = read_line("/proc/self/attr/apparmor/current") ?: read_line("/proc/self/attr/current");
-	if (user_namespaces_are_restricted() && (!profile || streq(profile, "unconfined"))) {
-		_cleanup_free_ char *sentence = NULL;
-
-		(void)refuse(&sentence, 0, BECAUSE(USERNS_APPARMOR), "session has no profile",
-			     "kernel.apparmor_restrict_unprivileged_userns is 1");
-		if (sentence)
-			doctor_say_sentence(doctor, DOCTOR_KERNEL_APPARMOR, ROW_WARN, sentence);
+	own = read_line("/proc/self/attr/apparmor/current") ?: read_line("/proc/self/attr/current");
+	if (apparmor_restricts(doctor, own))
 		return;
-	}
-	doctor_say(doctor, DOCTOR_KERNEL_APPARMOR, ROW_PASS, NULL, "on; the session's profile is %s",
-		   profile ?: "not known");
+	if (problem)
+		doctor_say(doctor, DOCTOR_KERNEL_APPARMOR, ROW_WARN, FIX_APPARMOR_BLOCKS,
+			   CAUSE_APPARMOR_BLOCKS, "pasta");
+	else if (profile)
+		doctor_say(doctor, DOCTOR_KERNEL_APPARMOR, ROW_PASS, NULL,
+			   "on; profile of the session: %s, of pasta: %s", own ?: "unknown", profile);
+	else
+		doctor_say(doctor, DOCTOR_KERNEL_APPARMOR, ROW_PASS, NULL,
+			   "on; profile of the session: %s; pasta was not tried", own ?: "unknown");
 }
 
 void doctor_look_at_machine(Doctor *doctor)
@@ -152,7 +169,6 @@ void doctor_look_at_machine(Doctor *doctor)
 	look_at_container(doctor);
 	look_at_wsl(doctor);
 	look_at_seccomp(doctor);
-	look_at_apparmor(doctor);
 }
 
 void doctor_look_at_device(Doctor *doctor)

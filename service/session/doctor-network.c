@@ -67,29 +67,14 @@ static int ask(struct in_addr server)
 	return r;
 }
 
-/* The first that pasta can forward to: IPv4. */
-static bool first_server(const Resolver *resolver, struct in_addr *ret)
-{
-	_cleanup_free_ char *servers = strdup(resolver->servers ?: "");
-	char *rest = servers;
-
-	for (char *line; servers && (line = strsep(&rest, "\n"));) {
-		line += strspn(line, " \t");
-		line[strcspn(line, " \t")] = '\0';
-		if (inet_pton(AF_INET, line, ret) == 1)
-			return true;
-	}
-	return false;
-}
-
 static void ask_first(Doctor *doctor, const Resolver *resolver, bool online)
 {
 	char text[INET_ADDRSTRLEN];
-	struct in_addr server;
+	struct in_addr server = { .s_addr = htonl(resolver_first_ipv4(resolver)) };
 	bool stub;
 	int r;
 
-	if (!first_server(resolver, &server))
+	if (server.s_addr == 0)
 		return;
 	(void)inet_ntop(AF_INET, &server, text, sizeof(text));
 	stub = ntohl(server.s_addr) >> 24 == 127;

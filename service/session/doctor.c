@@ -126,6 +126,7 @@ void doctor_failed(Doctor *doctor, const char *sentence)
 
 void doctor_finish(Doctor *doctor)
 {
+	doctor_look_at_apparmor(doctor, NULL, NULL);
 	for (size_t i = 0; doctor && i < ELEMENTSOF(chain); i++)
 		doctor_say(doctor, chain[i], ROW_NOTE, NULL, DOCTOR_NOT_TRIED);
 }

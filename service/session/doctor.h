@@ -46,6 +46,11 @@ void doctor_finish(Doctor *doctor);
 
 /* doctor-machine.c: kernel and container. */
 void doctor_look_at_machine(Doctor *doctor);
+/*
+ * What AppArmor does to the session and to pasta, which has a profile in its own package. profile: pasta's, or NULL;
+ * problem: why it brought no wire, or NULL.
+ */
+void doctor_look_at_apparmor(Doctor *doctor, const char *profile, const char *problem);
 void doctor_look_at_device(Doctor *doctor);
 /*
  * doctor-person.c: who calls, where, and the agents. *ret: the first agent that is there, or NULL; static.

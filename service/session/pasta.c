@@ -3,9 +3,12 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "service/link/pack.h"
@@ -15,6 +18,9 @@
 
 #define PASTA_KILL_MSEC 2000
 #define LIMIT_WANTED (128u << 20) /* bytes */
+#define PROGRAM_BYTES_MAX (16 << 20)
+#define PROFILE_BYTES_MAX 512
+#define RESOLVER_PATH "/etc/resolv.conf"
 #define PASTA_MTU "65520"
 #define PASTA_MAC "02:00:00:00:00:01"
 
@@ -55,6 +61,13 @@ char **pasta_arguments(const PastaOptions *options)
 		"-U", "none",    "--no-map-gw", "--no-dhcp",
 		"-q",
 	};
+	/*
+	 * 0 and 1: what lies above 2 newer versions close at their start. --no-netns-quit: the path is no name
+	 * that could be removed.
+	 */
+	static const char *const by_descriptors[] = {
+		"--userns", "/proc/self/fd/0", "--netns", "/proc/self/fd/1", "--no-netns-quit",
+	};
 	_cleanup_(strings_freep) char **strings = NULL;
 	int r;
 
@@ -71,6 +84,8 @@ char **pasta_arguments(const PastaOptions *options)
 		r = strings_append(&strings, fixed[i]);
 	if (r == 0 && options->forwarder != 0)
 		r = append_address(&strings, "--dns-forward", options->forwarder);
+	if (r == 0 && options->forwarder != 0 && options->server != 0 && options->knows_dns_host)
+		r = append_address(&strings, "--dns-host", options->server);
 	if (r == 0 && options->uid == 0) {
 		/* Started by root it becomes nobody, who may not join the holder's namespaces. */
 		r = strings_append(&strings, "--runas");
@@ -78,9 +93,51 @@ char **pasta_arguments(const PastaOptions *options)
 			r = strings_appendf(&strings, "%u:%u", (unsigned)options->uid,
 					    (unsigned)options->gid);
 	}
-	if (r == 0)
+	if (r == 0 && options->way == PASTA_BY_PROCESS)
 		r = strings_appendf(&strings, "%d", (int)options->holder);
+	for (size_t i = 0; r == 0 && options->way == PASTA_BY_DESCRIPTORS && i < ELEMENTSOF(by_descriptors);
+	     i++)
+		r = strings_append(&strings, by_descriptors[i]);
 	return r < 0 ? NULL : TAKE_PTR(strings);
+}
+
+bool pasta_knows_dns_host(const char *path)
+{
+	static const char name[] = "dns-host"; /* with its end: the word in a text does not count */
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	bool found = false;
+	struct stat st;
+	void *file;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+	    st.st_size > PROGRAM_BYTES_MAX)
+		return false;
+	file = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (file == MAP_FAILED)
+		return false;
+	found = memmem(file, (size_t)st.st_size, name, sizeof(name)) != NULL;
+	(void)munmap(file, (size_t)st.st_size);
+	return found;
+}
+
+char *pasta_profile(const Pasta *pasta)
+{
+	_cleanup_free_ char *path = NULL;
+	char text[PROFILE_BYTES_MAX];
+	_cleanup_close_ int fd = FD_NONE;
+	ssize_t n;
+
+	if (!pasta || asprintf(&path, "/proc/%d/attr/apparmor/current", (int)pasta->pid) < 0) {
+		path = NULL;
+		return NULL;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return NULL;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return strdup(text);
 }
 
 /* Return: to be freed, each with its NUL; NULL without memory. */
@@ -183,19 +240,6 @@ static int on_ended(sd_event_source *source, int fd, uint32_t revents, void *use
 }
 
 /*
- * Where AppArmor is on, Debian 12's profile of passt lacks the rule that joining by pid needs; the next
- * execve(2) of this process leaves that profile out. Without AppArmor the file does not exist or refuses the
- * text.
- */
-static void leave_apparmor(void)
-{
-	_cleanup_close_ int fd = open("/proc/self/attr/apparmor/exec", O_WRONLY | O_CLOEXEC);
-
-	if (fd >= 0 && write(fd, "exec unconfined", strlen("exec unconfined")) < 0)
-		return;
-}
-
-/*
  * The agent's limits are its caller's; the wire's are not the agent's. Of the stack pasta takes more than 2
  * MiB, of data and address space what its tables take.
  */
@@ -212,15 +256,74 @@ static void raise_limits(void)
 	}
 }
 
+/*
+ * Must it leave AppArmor's profile? That lets it read /etc/resolv.conf and, in Debian 12's package, nothing that this
+ * is a link to (systemd-resolved has it in /run). A pasta without --dns-host cannot be told the server in another
+ * way: it would send all questions nowhere.
+ */
+static bool needs_other_files(const PastaOptions *options)
+{
+	char path[PATH_MAX];
+
+	return !options->knows_dns_host && options->forwarder != 0 && options->server != 0 &&
+	       access("/proc/self/attr/apparmor/exec", W_OK) == 0 && realpath(RESOLVER_PATH, path) &&
+	       !streq(path, RESOLVER_PATH);
+}
+
+/*
+ * pasta executes a variant of itself for processors with AVX2, and the profile would come back with that, so it is
+ * started as that variant at once. Return: to be freed, or NULL: as it is.
+ */
+static char *variant_find(void)
+{
+#ifdef __x86_64__
+	char *path = NULL;
+
+	if (__builtin_cpu_supports("avx2") && program_find("pasta.avx2", "passt", &path, NULL) == 0)
+		return path;
+#endif
+	return NULL;
+}
+
+/* The next execve(2) of this process leaves the profile out. Without AppArmor there is no such file. */
+static void leave_apparmor(void)
+{
+	_cleanup_close_ int fd = open("/proc/self/attr/apparmor/exec", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "exec unconfined", strlen("exec unconfined")) < 0)
+		return;
+}
+
+static int namespace_open(pid_t holder, const char *kind, int *ret_fd)
+{
+	_cleanup_free_ char *path = NULL;
+
+	if (asprintf(&path, "/proc/%d/ns/%s", (int)holder, kind) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
 int pasta_start(sd_event *event, const PastaOptions *options, PastaEnded ended, void *userdata, Pasta **ret,
 		char **ret_problem)
 {
 	_cleanup_(strings_freep) char **arguments = pasta_arguments(options);
 	_cleanup_(pasta_freep) Pasta *pasta = NULL;
-	_cleanup_close_ int error_fd = FD_NONE;
+	_cleanup_close_ int error_fd = FD_NONE, user_fd = FD_NONE, net_fd = FD_NONE;
+	bool leaves = needs_other_files(options);
+	_cleanup_free_ char *variant = leaves ? variant_find() : NULL;
 	pid_t parent = getpid(), pid;
-	int r;
+	int r = 0;
 
+	if (options->way == PASTA_BY_DESCRIPTORS) {
+		r = namespace_open(options->holder, "user", &user_fd);
+		if (r == 0)
+			r = namespace_open(options->holder, "net", &net_fd);
+	}
+	if (r < 0)
+		return refuse(ret_problem, r, "the holder's namespaces cannot be opened: %s", strerror(-r));
 	pasta = malloc(sizeof(*pasta));
 	if (!arguments || !pasta)
 		return -ENOMEM;
@@ -237,9 +340,10 @@ int pasta_start(sd_event *event, const PastaOptions *options, PastaEnded ended, 
 		char *const environment[] = { NULL };
 
 		program_child_reset(parent);
-		leave_apparmor();
+		if (leaves)
+			leave_apparmor();
 		raise_limits();
-		program_execute(options->path, arguments, environment, FD_NONE, FD_NONE, error_fd);
+		program_execute(variant ?: options->path, arguments, environment, user_fd, net_fd, error_fd);
 	}
 	pasta->pid = pid;
 	pasta->pidfd = program_pidfd(pid);

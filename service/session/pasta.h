@@ -16,13 +16,28 @@ typedef struct Pasta Pasta;
 /* pasta has ended and is reaped. line: the last line of its error output, or NULL. */
 typedef void (*PastaEnded)(void *userdata, const char *line);
 
+/*
+ * How pasta joins the holder's namespaces. By descriptors that it inherits it needs no right to look at another
+ * process, which AppArmor's profile in Debian 12's package does not give; by the process it opens them itself.
+ */
+typedef enum PastaWay {
+	PASTA_BY_DESCRIPTORS,
+	PASTA_BY_PROCESS,
+} PastaWay;
+
 typedef struct PastaOptions {
 	const char *path; /* program_find() */
 	uid_t uid;
 	gid_t gid;
-	pid_t holder;       /* joined by its pid */
-	uint32_t forwarder; /* D in host byte order, or 0 */
+	pid_t holder; /* whose namespaces are joined */
+	PastaWay way;
+	uint32_t forwarder;  /* D in host byte order, or 0 */
+	uint32_t server;     /* the host's, which D is forwarded to, or 0: none */
+	bool knows_dns_host; /* else it reads the server in resolv.conf(5) itself */
 } PastaOptions;
+
+/* Does this pasta have the option --dns-host (2024 and later)? Its table of options, in the file at path, tells. */
+bool pasta_knows_dns_host(const char *path);
 
 /* Start it. Return: 0, or a negative errno with *ret_problem. */
 int pasta_start(sd_event *event, const PastaOptions *options, PastaEnded ended, void *userdata, Pasta **ret,
@@ -33,6 +48,8 @@ int pasta_start(sd_event *event, const PastaOptions *options, PastaEnded ended, 
  * negative errno with *ret_problem.
  */
 int pasta_read_back(const Pasta *pasta, const PastaOptions *options, char **ret_problem);
+/* The profile of AppArmor that it runs under ("pasta (enforce)"). Return: to be freed; NULL where there is none. */
+char *pasta_profile(const Pasta *pasta);
 /* Kill, without waiting for its death; ended is not called any more. */
 void pasta_end(Pasta *pasta);
 /* Kill, reap, close. Return: NULL. ended is not called. */

@@ -109,6 +109,21 @@ int resolver_render(const char *text, size_t size, uint32_t forwarder, bool keep
 	return 0;
 }
 
+uint32_t resolver_first_ipv4(const Resolver *resolver)
+{
+	_cleanup_free_ char *servers = strdup(resolver->servers ?: "");
+	char *rest = servers;
+	struct in_addr in;
+
+	for (char *line; servers && (line = strsep(&rest, "\n"));) {
+		line += strspn(line, " \t");
+		line[strcspn(line, " \t")] = '\0';
+		if (inet_pton(AF_INET, line, &in) == 1)
+			return ntohl(in.s_addr);
+	}
+	return 0;
+}
+
 int resolver_read(char **ret, size_t *ret_size)
 {
 	_cleanup_close_ int fd = open(RESOLVER_PATH, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -23,6 +23,8 @@ void resolver_done(Resolver *resolver);
  * is none. CR and white space at the ends are tolerated, comments go. Return: 0 or -ENOMEM.
  */
 int resolver_render(const char *text, size_t size, uint32_t forwarder, bool keep_servers, Resolver *ret);
+/* The first of them that pasta can forward to, in host byte order; 0: there is none. */
+uint32_t resolver_first_ipv4(const Resolver *resolver);
 /*
  * Read /etc/resolv.conf, at most RESOLVER_BYTES_MAX. A missing file is an empty one. Return: 0; -E2BIG; a
  * negative errno. *ret is to be freed.

@@ -84,6 +84,23 @@ void session_doctor_holder(const Session *session, const char *problem)
 		doctor_passed(doctor, DOCTOR_CHAIN_TAP, "jail0 and deny0");
 }
 
+void session_doctor_wire(const Session *session, const char *problem)
+{
+	const char *because = wire_other_way_because(session->wire);
+	_cleanup_free_ char *profile = wire_profile(session->wire);
+	Doctor *doctor = session->doctor;
+
+	doctor_look_at_apparmor(doctor, profile, problem);
+	if (problem)
+		doctor_reach(doctor, DOCTOR_CHAIN_WIRE);
+	else if (because)
+		doctor_say(doctor, DOCTOR_CHAIN_WIRE, ROW_NOTE, NULL,
+			   "pasta brought it up, by the holder's process ID (with inherited descriptors: %s)",
+			   because);
+	else
+		doctor_passed(doctor, DOCTOR_CHAIN_WIRE, "pasta brought it up, by inherited descriptors");
+}
+
 void session_doctor_proc(const Session *session, int error, const char *problem)
 {
 	_cleanup_free_ char *sentence = NULL;

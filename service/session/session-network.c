@@ -51,7 +51,7 @@ static void on_wire_up(void *userdata)
 
 	session->wire_known = true;
 	session->wire_down = false;
-	doctor_passed(session->doctor, DOCTOR_CHAIN_WIRE, "pasta brought it up");
+	session_doctor_wire(session, NULL);
 	session_tell(session);
 	session_advance(session);
 }
@@ -74,7 +74,7 @@ static void on_wire_failed(void *userdata, const char *problem)
 	/* Pasta finds no namespace where bwrap has ended, whose own words are about to be read. */
 	if (session->phase == PHASE_STARTING && session->executed && poll(&holder, 1, 0) > 0)
 		return;
-	doctor_reach(session->doctor, DOCTOR_CHAIN_WIRE);
+	session_doctor_wire(session, problem);
 	session_fail(userdata, CS_ERROR_JAIL_UNAVAILABLE, problem);
 }
 
@@ -133,6 +133,9 @@ int session_start_wire(Session *session, char **ret_problem)
 		.up = on_wire_up, .down = on_wire_down, .failed = on_wire_failed, .changed = on_wire_changed
 	};
 	const Network *network = &session->network;
+	const PreparationNetwork facts = { .jailed = network->jailed,
+					   .forwarder = network->routes.forwarder };
+	_cleanup_(resolver_done) Resolver names = { 0 };
 
 	if (!network->jailed) {
 		session->wire_known = true;
@@ -140,12 +143,15 @@ int session_start_wire(Session *session, char **ret_problem)
 	}
 	if (!network->host.uplink)
 		session_warn(session, (char *[]){ (char *)CAUSE_UPLINK_NONE ": " FIX_UPLINK_NONE, NULL });
+	/* One that cannot be read names no server, and is warned of when the plan needs it. */
+	(void)preparation_read_resolver(&facts, &names);
 	return wire_new(session->event,
 			&(WireOptions){ .pasta = { .path = session->pasta,
 						   .uid = session->request.uid,
 						   .gid = session->request.gid,
 						   .holder = session->holder.pid,
-						   .forwarder = network->routes.forwarder },
+						   .forwarder = network->routes.forwarder,
+						   .server = resolver_first_ipv4(&names) },
 					.sockets = &network->sockets,
 					.denial = &network->denial },
 			&calls, session, &session->wire, ret_problem);

@@ -5,8 +5,8 @@
  * host's, and goes with it when that is replaced by another one, as most programs do: then the host's is in
  * sight, whose name servers the jail does not reach. Or a link takes its place (systemd-resolved is installed),
  * which leads to nothing in the jail's own /run. So ours is put there again, with the "search", "domain" and
- * "options" of now. Pasta reads the host's name servers at its start only, and is started again when they
- * are others, which ends connections; with the same servers nothing of that is touched.
+ * "options" of now. Pasta is told the host's first name server at its start only, and is started again when
+ * that is another one, which ends connections; with the same server nothing of that is touched.
  */
 
 #include "service/session/session-state.h"
@@ -78,7 +78,7 @@ void session_look_at_resolver(Session *session)
 	_cleanup_(resolver_done) Resolver now = { 0 };
 	Resolver *before = &session->preparation.names;
 	_cleanup_free_ char *last_name = NULL;
-	bool other_servers, resolves;
+	bool resolves;
 
 	if (session->phase != PHASE_RUNNING || session->leader_fd < 0)
 		return;
@@ -86,11 +86,10 @@ void session_look_at_resolver(Session *session)
 	/* What is half written is looked at again when it is whole. */
 	if (preparation_read_resolver(&network, &now) < 0)
 		return;
-	other_servers = !streq(now.servers, before->servers);
 	if (!jail_file_reads(session->leader, RESOLVER_PATH, now.text))
 		show(session, last_name, now.text);
-	if (other_servers && session->wire)
-		wire_restart(session->wire);
+	if (session->wire)
+		wire_tell_server(session->wire, resolver_first_ipv4(&now));
 	resolver_done(before);
 	*before = now;
 	now = (Resolver){ 0 };

@@ -191,6 +191,8 @@ int session_begin_doctor(Session *session);
 void session_doctor_network(const Session *session);
 /* Namespaces and devices were made, or not. problem: NULL, or why not. */
 void session_doctor_holder(const Session *session, const char *problem);
+/* problem: why there is no wire, or NULL: it is up. */
+void session_doctor_wire(const Session *session, const char *problem);
 void session_doctor_proc(const Session *session, int error, const char *problem);
 void session_doctor_git(const Session *session);
 void session_doctor_plan(const Session *session);

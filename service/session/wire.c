@@ -27,7 +27,8 @@ struct Wire {
 	WireCalls calls;
 	void *userdata;
 	WireState state;
-	bool first; /* no wire was ever up or given up */
+	bool first;          /* no wire was ever up or given up */
+	char *first_problem; /* why pasta did not join by descriptors, or NULL */
 	uint64_t retry_usec, up_since_usec;
 	Pasta *pasta;
 	Monitor monitor;
@@ -48,6 +49,24 @@ static uint64_t now_usec(Wire *wire)
 	return usec;
 }
 
+static int wire_start(Wire *wire, char **ret_problem);
+
+/*
+ * Pasta ended before there was a wire: once it is told the namespaces in the other way, which asks more of it.
+ * What kept it from the first is what a person is told, whatever comes of the second.
+ */
+static bool wire_other_way(Wire *wire, const char *problem)
+{
+	_cleanup_free_ char *second = NULL;
+
+	if (!wire->first || wire->state != WIRE_STARTING || wire->first_problem)
+		return false;
+	wire->first_problem = strdup(problem);
+	wire->pasta = pasta_free(wire->pasta);
+	wire->options.pasta.way = PASTA_BY_PROCESS;
+	return wire->first_problem && wire_start(wire, &second) == 0;
+}
+
 /* There is no wire now. The first time that is a refusal; later it heals. */
 static void wire_lost(Wire *wire, const char *problem)
 {
@@ -57,7 +76,7 @@ static void wire_lost(Wire *wire, const char *problem)
 	if (wire->first) {
 		wire->state = WIRE_FAILED;
 		(void)sd_event_source_set_enabled(wire->timer, SD_EVENT_OFF);
-		wire->calls.failed(wire->userdata, problem);
+		wire->calls.failed(wire->userdata, wire->first_problem ?: problem);
 		return;
 	}
 	if (was_up && now_usec(wire) - wire->up_since_usec >= WIRE_STEADY_USEC)
@@ -87,14 +106,18 @@ static void on_pasta_ended(void *userdata, const char *line)
 
 	if (asprintf(&problem, BECAUSE(PASTA_ENDED), line ?: "without a word") < 0)
 		problem = NULL;
-	wire_lost(wire, problem ?: "pasta ended");
+	if (!wire_other_way(wire, problem ?: "pasta ended"))
+		wire_lost(wire, problem ?: "pasta ended");
 }
 
 static int wire_start(Wire *wire, char **ret_problem)
 {
+	PastaOptions *pasta = &wire->options.pasta;
 	int r;
 
-	r = pasta_start(wire->event, &wire->options.pasta, on_pasta_ended, wire, &wire->pasta, ret_problem);
+	/* Each time: the package may have become another one. */
+	pasta->knows_dns_host = pasta_knows_dns_host(pasta->path);
+	r = pasta_start(wire->event, pasta, on_pasta_ended, wire, &wire->pasta, ret_problem);
 	if (r < 0)
 		return r;
 	wire->state = WIRE_STARTING;
@@ -204,9 +227,22 @@ int wire_read_back(const Wire *wire, char **ret_problem)
 	return pasta_read_back(wire->pasta, &wire->options.pasta, ret_problem);
 }
 
-void wire_restart(Wire *wire)
+const char *wire_other_way_because(const Wire *wire)
 {
-	/* Nothing of what it is told anew is in a pasta that waits to be started. */
+	return wire ? wire->first_problem : NULL;
+}
+
+char *wire_profile(const Wire *wire)
+{
+	return wire ? pasta_profile(wire->pasta) : NULL;
+}
+
+void wire_tell_server(Wire *wire, uint32_t server)
+{
+	if (wire->options.pasta.server == server)
+		return;
+	wire->options.pasta.server = server;
+	/* One that waits to be started is told then. */
 	if (wire->state != WIRE_UP && wire->state != WIRE_STARTING)
 		return;
 	wire->retry_usec = WIRE_RETRY_FIRST_USEC;
@@ -253,6 +289,7 @@ Wire *wire_free(Wire *wire)
 	monitor_done(&wire->monitor);
 	(void)sd_event_unref(wire->event);
 	free(wire->path);
+	free(wire->first_problem);
 	free(wire);
 	return NULL;
 }

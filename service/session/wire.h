@@ -40,8 +40,12 @@ int wire_new(sd_event *event, const WireOptions *options, const WireCalls *calls
 	     char **ret_problem);
 /* Is what runs as pasta what was meant? Return: 0, also while there is no wire; else as pasta_read_back(). */
 int wire_read_back(const Wire *wire, char **ret_problem);
-/* Pasta is to look at the host anew, which it does at its start: connections through it end. */
-void wire_restart(Wire *wire);
+/* Why pasta joined by the holder's process instead of by descriptors; borrowed, NULL where it did not have to. */
+const char *wire_other_way_because(const Wire *wire);
+/* pasta_profile() of what runs now. */
+char *wire_profile(const Wire *wire);
+/* The name server that pasta forwards to (PastaOptions). Another one costs a restart, which ends connections. */
+void wire_tell_server(Wire *wire, uint32_t server);
 /* No wire, until it is released. */
 void wire_hold(Wire *wire);
 void wire_release(Wire *wire);

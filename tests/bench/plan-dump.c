@@ -164,6 +164,7 @@ int main(int argc, char **argv)
 	record_pasta(&(PastaOptions){ .path = pasta,
 				      .uid = request.uid,
 				      .gid = request.gid,
+				      .way = PASTA_BY_PROCESS,
 				      .forwarder = network.routes.forwarder });
 	/* A lock of our own: nothing here counts with the user's sessions. */
 	r = preparation_init(&preparation, &request, profile, memfd_create("guard", MFD_CLOEXEC), NULL);

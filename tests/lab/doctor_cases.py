@@ -79,6 +79,22 @@ def healthy(lab):
 
 
 @test(60, needs="bus")
+def pasta_that_takes_no_descriptors(lab):
+    """It is told the holder's process instead, once and for the whole session; Doctor says so, Verify is content."""
+    without_agents(lab)
+    holds("by inherited descriptors" in rows_of(lab)["chain.wire"][1], "the usual way")
+    lab.hide("/usr/bin/pasta")
+    lab.replace("/usr/bin/pasta", "#!/bin/bash\n[[ $* != *--userns* ]] || { echo no descriptors here >&2; exit 1; }\n"
+                                  "exec -a pasta /usr/bin/pasta.hidden-by-a-test \"$@\"\n", 0o755)
+    for user in (ALICE, ROOT):
+        status, detail, _ = rows_of(lab, user, status=0)["chain.wire"]
+        equal(status, "note", detail)
+        holds("process ID" in detail and "no descriptors here" in detail, detail)
+        rows = json.loads(lab.run([SANDBOX, "verify", "--json", "shell"], user, limit=40).out)["rows"]
+        equal([row["status"] for row in rows if str(row["number"]) in ("19", "20")], ["pass", "pass"], rows)
+
+
+@test(60, needs="bus")
 def lines_for_people(lab):
     """A line a row, what helps below what is not well, and the sum."""
     result = lab.run([SANDBOX, "doctor"], ALICE, cwd=ALICE.home)

@@ -255,7 +255,10 @@ static bool is_option(const char *word)
 	return word[0] == '-';
 }
 
-/* An option is a word and what follows it up to the next; the last word is a pid. */
+/*
+ * An option is a word and what follows it up to the next. Of the second way, by a process, the last word is a pid, which
+ * follows an option that has a value.
+ */
 void __wrap_program_execute(const char *path, char *const *argv, char *const *environment, int in, int out,
 			    int error)
 {
@@ -270,7 +273,7 @@ void __wrap_program_execute(const char *path, char *const *argv, char *const *en
 	if (!changed)
 		abort();
 	for (size_t i = 0; i < n; i++) {
-		bool has_value = i + 2 < n && !is_option(argv[i + 1]);
+		bool has_value = i + 1 < n && !is_option(argv[i + 1]);
 
 		if (!is_option(argv[i])) {
 			changed[to++] = argv[i];

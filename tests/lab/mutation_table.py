@@ -69,6 +69,8 @@ _REASONS = [
     ("step", r"loopback", r"dropped, in the jail", None,
      "pasta brings the loopback device up as well. Without a wire the routes, which name an address of that device, are not there."),
     ("step", r"forwarder|allow-ip", r"dropped, in the jail", None, "An opening that is missing lets nothing out."),
+    ("pasta", r"--(userns|netns) .*", r"dropped", None,
+     "Without it pasta cannot join, and is told the namespaces in its other way, by the holder's process."),
     ("route", r".*\t(dns|allow)\t.*", r"dropped, in the jail", None, "An opening that is missing lets nothing out."),
     ("filter", r"socket(pair)? .*", r"by 64 bits", None,
      "A family with more above its 32 bits is larger than any that is held: the rule for those refuses it."),
