@@ -31,7 +31,7 @@ typedef struct Scenario {
 	const char *name;
 	const char *base, *agent, *host, *inside; /* NULL: nothing is put there */
 	void (*meanwhile)(StateFixture *f);       /* after the kill */
-	const char *wanted;
+	const char *wanted; /* NULL: the person deleted it; it is nowhere, or where it was */
 } Scenario;
 
 static int jail_open(const StateFixture *f)
@@ -151,6 +151,11 @@ static bool check_at(const Scenario *scenario, unsigned stop)
 		state_put(f, AGENT_FILE, scenario->agent);
 	if (scenario->host)
 		state_put(f, HOST_FILE, scenario->host);
+	if (!scenario->wanted) {
+		_cleanup_free_ char *path = state_path(f, HOST_FILE);
+
+		assert_return_code(unlink(path), errno);
+	}
 
 	more = run_and_kill(f, stop);
 	whole(f, HOST_FILE);
@@ -160,10 +165,17 @@ static bool check_at(const Scenario *scenario, unsigned stop)
 	if (run(f) != 0 || f->warnings)
 		fail_msg("%s, stop %u: %s", scenario->name, stop, f->warnings ? f->warnings[0] : "busy");
 	_cleanup_free_ char *host = state_get(f, HOST_FILE), *agent = state_get(f, AGENT_FILE);
+	if (!scenario->wanted && !host && !agent) {
+		state_lists(f, ".", ".claude .local");
+		state_lists(f, ".claude", "");
+		state_lists(f, RECORD, "");
+		state_fixture_remove(&state);
+		return more;
+	}
 	if (!host || !agent || !streq(host, agent) ||
-	    ((more || !scenario->meanwhile) && !same(host, scenario->wanted)))
+	    ((more || !scenario->meanwhile) && !same(host, scenario->wanted ?: scenario->base)))
 		fail_msg("%s, stop %u: outside %s, agent's %s, wanted %s", scenario->name, stop,
-			 host ?: "nothing", agent ?: "nothing", scenario->wanted);
+			 host ?: "nothing", agent ?: "nothing", scenario->wanted ?: "nothing");
 	state_lists(f, ".",
 		    scenario->inside ? ".claude .claude.json .local jail" : ".claude .claude.json .local");
 	state_lists(f, ".claude", ".claude.json");
@@ -180,7 +192,7 @@ static void check(const Scenario *scenario)
 	while (check_at(scenario, stop) && stop < STOPS_MAX)
 		stop++;
 	/* A step has more calls than this: the loop was not cut short. */
-	assert_in_range(stop, 30, STOPS_MAX - 1);
+	assert_in_range(stop, scenario->wanted ? 30 : 15, STOPS_MAX - 1);
 }
 
 static void agent_goes_back(StateFixture *f)
@@ -256,6 +268,11 @@ static void merge_and_the_agent_saves(void **state)
 			   .wanted = "{\"a\":2,\"b\":2,\"c\":1}" });
 }
 
+static void deletion(void **state)
+{
+	check(&(Scenario){ .name = "deletion", .base = "{\"a\":1}" });
+}
+
 static void take(void **state)
 {
 	check(&(Scenario){
@@ -272,6 +289,7 @@ int main(void)
 		cmocka_unit_test(publish_and_the_agent_goes_back),
 		cmocka_unit_test(merge),
 		cmocka_unit_test(merge_and_the_agent_saves),
+		cmocka_unit_test(deletion),
 		cmocka_unit_test(take),
 	};
 
