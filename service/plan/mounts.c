@@ -19,7 +19,8 @@
  *  8  masks of the profile      ... after 7, which they cover
  *  9  .local/share, its masks   ... in this order, for the same reason
  * 10  uv, uvx                   read-only
- * 11  the agent                 read-only, after 8 and 9: it may lie below a mask of theirs
+ * 11  the agent                 read-only, after 8 and 9: it may lie below a mask of theirs; then the programs
+ *                               that its settings name (mounts-named.c)
  * 12  the workspace             after the homes, in which it mostly lies; its git directories
  * 13  the temp root             hidden as a whole, then this workspace's own part
  * 14  allow-write               after every mask that an administrator may want to reach through; then the
@@ -54,7 +55,7 @@ static int make_entries(PlanBuild *build)
 	    (r = build_sockets(build)) < 0)
 		return r;
 	if ((r = build_homes(build)) < 0 || (r = build_profile(build)) < 0 || (r = build_share(build)) < 0 ||
-	    (r = build_agent(build)) < 0)
+	    (r = build_agent(build)) < 0 || (r = build_named(build)) < 0)
 		return r;
 	if ((r = build_workspace(build)) < 0 || (r = build_temp_root(build)) < 0 ||
 	    (r = build_allow_write(build)) < 0 || (r = build_bound_sockets(build)) < 0)

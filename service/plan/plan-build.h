@@ -138,6 +138,8 @@ void plan_agent_done(PlanAgent *agent);
 /* mounts-agent.c */
 int build_agent(PlanBuild *build);       /* 11 */
 int build_check_agent(PlanBuild *build); /* at the end: nothing writable covers it */
+/* mounts-named.c */
+int build_named(PlanBuild *build); /* 11: what its settings name */
 /* mounts-workspace.c */
 int build_check_workspace(PlanBuild *build); /* find and check it; the plan's workspace and cwd */
 int build_workspace(PlanBuild *build);       /* 12 */

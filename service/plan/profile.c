@@ -21,6 +21,9 @@ static const Profile profiles[] = {
 		 * target of the alias that Claude puts into a person's shell. */
 		.session_names = LIST("daemon.lock", "daemon.status.json", "daemon/", "ide/", "jobs/",
 				      "local/", "sessions/", "shell-snapshots/"),
+		.settings = LIST("settings.json", ".claude.json"),
+		.program_keys = LIST("command", "args", "apiKeyHelper", "awsAuthRefresh",
+				     "awsCredentialExport", "headersHelper", "otelHeadersHelper"),
 		.transcripts = "projects",
 		.transcripts_kept = TRANSCRIPTS_DASHED,
 		.first_arguments = LIST(),
@@ -45,6 +48,8 @@ static const Profile profiles[] = {
 		 * links to the running program. */
 		.session_names = LIST("app-server-control/", "app-server-daemon/", "packages/",
 				      "shell_snapshots/", "tmp/"),
+		.settings = LIST("config.toml", "hooks.json"),
+		.program_keys = LIST("command", "args", "notify"),
 		.transcripts = "sessions",
 		.transcripts_kept = TRANSCRIPTS_DATED,
 		/* Without that service: it would copy 430 MB into memory, and take over turns that then die with
@@ -66,6 +71,8 @@ static const Profile profiles[] = {
 				      "agent/models.json", "agent/settings.json"),
 		.account_locks = LIST("agent/auth.json.lock", "agent/settings.json.lock"),
 		.session_names = LIST(),
+		.settings = LIST("agent/settings.json", "agent/mcp.json"),
+		.program_keys = LIST("command", "args", "shellPath"),
 		.transcripts = "agent/sessions",
 		.transcripts_kept = TRANSCRIPTS_FRAMED,
 		.first_arguments = LIST(),
@@ -79,6 +86,8 @@ static const Profile profiles[] = {
 		.account_files = LIST(),
 		.account_locks = LIST(),
 		.session_names = LIST(),
+		.settings = LIST(),
+		.program_keys = LIST(),
 		.first_arguments = LIST(),
 		.removed_arguments = LIST(),
 		/* What Debian's /etc/bash.bashrc puts before the prompt: nobody types on the wrong side. */

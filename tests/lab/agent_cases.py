@@ -293,3 +293,30 @@ def packages_that_cannot_run(lab):
     lab.run([program("pi")]).refused(125, "lies in the state of codex", "'sudo claude-sandbox install pi'")
     put(ALICE, "codex", "#!\n")
     lab.run([program("codex")]).refused(127, "its first line names no interpreter")
+
+
+@test(60, needs="bus")
+def programs_of_the_settings(lab):
+    """A hook of the person's runs, and nobody can change it; what an agent names is not opened by that."""
+    for user in BOTH:
+        clear(lab, user)
+        put(user, "claude")
+        machine.write(f"{user.home}/bin/guard", "#!/bin/sh\necho guarded\n", 0o755, user)
+        machine.write(f"{user.home}/notes", "SECRET\n", 0o600, user)
+        machine.write(f"{user.home}/.ssh/run.sh", "#!/bin/sh\necho SECRET\n", 0o755, user)
+        settings = {"hooks": {"PreToolUse": [{"hooks": [{"command": "~/bin/guard --x"}]}]},
+                    "statusLine": {"command": "cat ~/notes; sh $HOME/.ssh/run.sh; ~/bin/none; ~/bin"}}
+        machine.write(f"{user.home}/.claude/settings.json", json.dumps(settings), 0o600, user)
+        result = lab.run([program("claude"), "~/bin/guard; echo x >> ~/bin/guard; rm -f ~/bin/guard; "
+                          "cat ~/notes ~/.ssh/run.sh; ls ~/bin"], user)
+        equal(result.out, b"guarded\nguard\n", f"{user}: {result!r}")
+        warning = [line for line in result.err.decode().splitlines() if "settings name it" in line]
+        equal(len(warning), 1, result.err)
+        holds("/notes" in warning[0] and "/.ssh/run.sh" in warning[0] and "bin/" not in warning[0].split(";")[0], warning)
+        with open(f"{user.home}/bin/guard", encoding="ascii") as f:
+            equal(f.read(), "#!/bin/sh\necho guarded\n")
+        result = lab.run([SANDBOX, "verify", "claude"], user)
+        equal(result.status, 0, f"{user}: {result.out.decode()}")
+        shutil.rmtree(f"{user.home}/bin")
+        for path in ("notes", ".ssh/run.sh", ".claude/settings.json"):
+            os.unlink(f"{user.home}/{path}")

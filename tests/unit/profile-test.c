@@ -58,6 +58,10 @@ static void test_table(void **state)
 		assert_non_null(profile->account_files);
 		assert_non_null(profile->account_locks);
 		assert_non_null(profile->session_names);
+		assert_non_null(profile->settings);
+		assert_non_null(profile->program_keys);
+		for (size_t i = 0; profile->settings[i]; i++)
+			assert_true(has(profile->account_files, profile->settings[i]));
 		assert_non_null(profile->first_arguments);
 		assert_non_null(profile->removed_arguments);
 		assert_non_null(profile->variables);
