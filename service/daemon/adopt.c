@@ -14,8 +14,8 @@
 /* For the first words of a session that was taken over; link.h, LINK_ANSWER_USEC. */
 #define SETTLE_USEC LINK_ANSWER_USEC
 
-/* Nobody is there any more: what is left of it goes. */
-static void sweep(Manager *manager, const char *id, const char *why)
+/* Nobody is there any more: what is left of it goes. record: NULL where it has none. */
+static void sweep(Manager *manager, const char *id, const Record *record, const char *why)
 {
 	_cleanup_free_ char *group = NULL;
 	int r;
@@ -23,6 +23,8 @@ static void sweep(Manager *manager, const char *id, const char *why)
 	if (run_dir_read_group(id, &group) >= 0)
 		cgroups_end(manager->cgroups, group);
 	r = run_dir_remove_session(id);
+	if (record && session_id_valid(record->id))
+		audit_exit_unseen(manager->audit, record);
 	log_line("session %s is cleared away: %s%s%s", id, why, r < 0 ? "; its directory stays: " : "",
 		 r < 0 ? strerror(-r) : "");
 }
@@ -120,13 +122,14 @@ static void adopt_one(void *userdata, const char *id)
 		return;
 	r = run_dir_read_record(id, &record);
 	if (r == -ENOENT || r == -EBADMSG) {
-		sweep(manager, id, r == -ENOENT ? "it never had a record" : "its record cannot be used");
+		sweep(manager, id, NULL,
+		      r == -ENOENT ? "it never had a record" : "its record cannot be used");
 		return;
 	}
 	if (r >= 0)
 		r = pidfd = open_process(&record);
 	if (r == -ESRCH) {
-		sweep(manager, id, "its process has ended");
+		sweep(manager, id, &record, "its process has ended");
 		return;
 	}
 	if (r >= 0)
@@ -134,7 +137,7 @@ static void adopt_one(void *userdata, const char *id)
 	if (r == -EPERM && why) {
 		/* Its user did that. A session that nobody can list or stop must not go on. */
 		(void)pidfd_kill(pidfd, SIGKILL);
-		sweep(manager, id, why);
+		sweep(manager, id, &record, why);
 		return;
 	}
 	if (r >= 0)
@@ -168,6 +171,9 @@ void adopt_sessions(Manager *manager)
 {
 	int r;
 
+	if (manager->machine_started)
+		audit_exits_unseen(manager->audit);
+	manager->machine_started = false;
 	r = run_dir_each_session(adopt_one, manager);
 	if (r < 0)
 		log_line("the sessions of an earlier service cannot be listed: %s", strerror(-r));

@@ -34,28 +34,49 @@ static int open_file(int directory_fd, const char *name, int flags, struct stat 
 	return TAKE_FD(fd);
 }
 
-/* A line that was torn gets its end, so that the next one is not lost with it. */
+/* What is behind the last whole line is no event, and cut off. size: of the file. Return: 0 or a negative errno. */
+static int cut_torn(int fd, uint64_t *size)
+{
+	size_t n = MIN_OF(*size, (uint64_t)AUDIT_LINE_MAX);
+	_cleanup_free_ char *tail = NULL;
+	const char *end;
+	char last;
+
+	if (n == 0)
+		return 0;
+	if (pread(fd, &last, 1, (off_t)*size - 1) != 1)
+		return -EIO;
+	if (last == '\n')
+		return 0;
+	tail = malloc(n);
+	if (!tail)
+		return -ENOMEM;
+	if (pread(fd, tail, n, (off_t)(*size - n)) != (ssize_t)n)
+		return -EIO;
+	end = memrchr(tail, '\n', n);
+	/* Longer than any line of ours: from the start, or of somebody who wrote there. */
+	*size -= end ? n - (size_t)(end + 1 - tail) : n;
+	return ftruncate(fd, (off_t)*size) < 0 ? -errno : 0;
+}
+
+/* Whole or not at all: room is taken first, where the file system can, and a write that ends early is undone. */
 static int write_line(int fd, uint64_t size, const char *line)
 {
-	_cleanup_free_ char *text = NULL;
-	char last = '\n';
-	size_t n;
+	size_t n = strlen(line);
+	int r = cut_torn(fd, &size);
 
-	if (size > 0 && pread(fd, &last, 1, (off_t)size - 1) != 1)
-		return -EIO;
-	if (asprintf(&text, "%s%s", last == '\n' ? "" : "\n", line) < 0) {
-		text = NULL;
-		return -ENOMEM;
-	}
-	n = strlen(text);
+	if (r < 0)
+		return r;
+	if (fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)size, (off_t)n) < 0 &&
+	    (errno == ENOSPC || errno == EDQUOT))
+		return -errno;
 	for (size_t done = 0; done < n;) {
-		ssize_t written = write(fd, text + done, n - done);
-		int r = -errno;
+		ssize_t written = write(fd, line + done, n - done);
 
+		r = -errno;
 		if (written < 0 && r == -EINTR)
 			continue;
 		if (written < 0) {
-			/* A full disk: half a line would help nobody. */
 			(void)!ftruncate(fd, (off_t)size);
 			return r;
 		}
@@ -251,7 +272,8 @@ static bool name_is_users(const char *name, uid_t *ret)
 	return streq(name, written);
 }
 
-static int read_everybody(int directory_fd, const AuditQuery *query, AuditEvents *events)
+/* Return: 0 or a negative errno, the first that each has returned. */
+static int each_user(int directory_fd, int (*each)(void *userdata, uid_t uid), void *userdata)
 {
 	int fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 3), r = 0;
 	struct dirent *entry;
@@ -264,20 +286,77 @@ static int read_everybody(int directory_fd, const AuditQuery *query, AuditEvents
 		return r;
 	}
 	while (r >= 0 && (entry = readdir(directory))) {
-		AuditEvents of_user = { 0 };
 		uid_t uid;
 
-		if (!name_is_users(entry->d_name, &uid))
-			continue;
-		r = read_user(directory_fd, uid, query, &of_user);
-		/* The memory of as many users as there are is not ours to take. */
-		for (size_t i = 0; r >= 0 && i < of_user.n; i++)
-			r = events_take(events, &of_user.events[i]);
-		audit_events_done(&of_user);
-		events_settle(events, query->max);
+		if (name_is_users(entry->d_name, &uid))
+			r = each(userdata, uid);
 	}
 	closedir(directory);
 	return r;
+}
+
+typedef struct Reading {
+	int directory_fd;
+	const AuditQuery *query;
+	AuditEvents *events;
+} Reading;
+
+static int read_one(void *userdata, uid_t uid)
+{
+	Reading *reading = userdata;
+	AuditEvents of_user = { 0 };
+	int r = read_user(reading->directory_fd, uid, reading->query, &of_user);
+
+	/* The memory of as many users as there are is not ours to take. */
+	for (size_t i = 0; r >= 0 && i < of_user.n; i++)
+		r = events_take(reading->events, &of_user.events[i]);
+	audit_events_done(&of_user);
+	events_settle(reading->events, reading->query->max);
+	return r;
+}
+
+static int read_everybody(int directory_fd, const AuditQuery *query, AuditEvents *events)
+{
+	return each_user(directory_fd, read_one,
+			 &(Reading){ .directory_fd = directory_fd, .query = query, .events = events });
+}
+
+typedef struct Unended {
+	int directory_fd;
+	void (*each)(void *userdata, const AuditEvent *launch);
+	void *userdata;
+} Unended;
+
+static int unended_one(void *userdata, uid_t uid)
+{
+	const Unended *unended = userdata;
+	const AuditQuery query = { .uid = uid, .max = SIZE_MAX };
+	_cleanup_(audit_events_done) AuditEvents events = { 0 };
+	int r = read_user(unended->directory_fd, uid, &query, &events);
+
+	for (size_t i = 0; r >= 0 && i < events.n; i++) {
+		const AuditEvent *launch = &events.events[i];
+		size_t end = i;
+
+		if (launch->kind != AUDIT_LAUNCH)
+			continue;
+		while (end < events.n && (events.events[end].kind != AUDIT_EXIT ||
+					  !streq(events.events[end].session, launch->session)))
+			end++;
+		if (end == events.n)
+			unended->each(unended->userdata, launch);
+	}
+	return r;
+}
+
+int audit_store_each_unended(void (*each)(void *userdata, const AuditEvent *launch), void *userdata)
+{
+	_cleanup_close_ int directory_fd = run_dir_open_log(false, NULL);
+
+	if (directory_fd < 0)
+		return directory_fd == -ENOENT ? 0 : directory_fd;
+	return each_user(directory_fd, unended_one,
+			 &(Unended){ .directory_fd = directory_fd, .each = each, .userdata = userdata });
 }
 
 int audit_store_read(const AuditQuery *query, AuditEvents *ret)

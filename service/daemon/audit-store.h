@@ -4,7 +4,7 @@
 /*
  * The audit log on the disk: CS_LOG_DIR (root's, 0700) with a file of lines for each uid and one that came
  * before it, AUDIT_FILE_MAX bytes each. A file of its own for each user, so that nobody can push the events
- * of others out of a log that has an end. A line that a loss of power or a full disk has torn is skipped.
+ * of others out of a log that has an end. A line that a loss of power has torn goes with the next one that is written.
  */
 
 #include "dbus/base.h"
@@ -32,5 +32,10 @@ typedef struct AuditEvents {
 } AuditEvents;
 
 void audit_events_done(AuditEvents *events);
+/*
+ * Call each with the launch of every session that has no exit; it may append. Return: 0, also without a log;
+ * -ENOMEM; other negative errnos.
+ */
+int audit_store_each_unended(void (*each)(void *userdata, const AuditEvent *launch), void *userdata);
 /* What the files hold. Return: 0, also without any; -ENOMEM; other negative errnos. */
 int audit_store_read(const AuditQuery *query, AuditEvents *ret);

@@ -16,11 +16,12 @@
 struct Audit {
 	AuditListener listener;
 	void *userdata;
+	Users *users;
 	uint64_t last_usec;
 	bool unwritable; /* said already */
 };
 
-int audit_new(AuditListener listener, void *userdata, Audit **ret)
+int audit_new(AuditListener listener, void *userdata, Users *users, Audit **ret)
 {
 	Audit *audit = calloc(1, sizeof(*audit));
 
@@ -28,6 +29,7 @@ int audit_new(AuditListener listener, void *userdata, Audit **ret)
 		return -ENOMEM;
 	audit->listener = listener;
 	audit->userdata = userdata;
+	audit->users = users;
 	*ret = audit;
 	return 0;
 }
@@ -51,6 +53,24 @@ static uint64_t next_usec(Audit *audit)
 	return now;
 }
 
+/* The user's name, or NULL. */
+static const char *name_of(Audit *audit, uid_t uid)
+{
+	const User *user;
+
+	return users_find(audit->users, uid, &user) < 0 ? NULL : user->name;
+}
+
+static void add_user(Audit *audit, AuditEvent *event, const char *name, uid_t uid)
+{
+	const char *user = name_of(audit, uid);
+
+	if (user)
+		(void)audit_event_add(event, name, user);
+	else
+		(void)audit_event_addf(event, name, "uid %u", uid);
+}
+
 static AuditEvent event_begin(Audit *audit, AuditKind kind, uid_t uid, const Session *session)
 {
 	AuditEvent event = { .kind = kind, .usec = next_usec(audit), .uid = session ? session->uid : uid };
@@ -59,7 +79,8 @@ static AuditEvent event_begin(Audit *audit, AuditKind kind, uid_t uid, const Ses
 		memcpy(event.session, session->id, sizeof(event.session));
 		(void)audit_event_add(&event, "user", session->user);
 		(void)audit_event_add(&event, "agent", session->agent);
-	}
+	} else
+		(void)audit_event_add(&event, "user", name_of(audit, uid));
 	return event;
 }
 
@@ -161,7 +182,7 @@ void audit_stop(Audit *audit, const Session *session, uid_t by)
 {
 	AuditEvent event = event_begin(audit, AUDIT_STOP, 0, session);
 
-	(void)audit_event_addf(&event, "by", "uid %u", by);
+	add_user(audit, &event, "by", by);
 	event_end(audit, &event);
 }
 
@@ -194,7 +215,7 @@ void audit_allow_ip(Audit *audit, uid_t uid, const Session *session, const char 
 		(void)audit_event_addf(&event, "seconds", "%" PRIu64, seconds);
 	if (!confirmed)
 		(void)audit_event_add(&event, "confirmed", "no");
-	(void)audit_event_addf(&event, "by", "uid %u", uid);
+	add_user(audit, &event, "by", uid);
 	event_end(audit, &event);
 }
 
@@ -219,7 +240,7 @@ void audit_allow_ip_edited(Audit *audit, const char *verb, const char *address, 
 	(void)audit_event_add_bytes(&event, "comment", comment);
 	(void)audit_event_add(&event, "file", file);
 	if (st)
-		(void)audit_event_addf(&event, "owner", "uid %u", st->st_uid);
+		add_user(audit, &event, "owner", st->st_uid);
 	if (st && gmtime_r(&st->st_mtime, &tm) &&
 	    strftime(written, sizeof(written), "%Y-%m-%dT%H:%M:%SZ", &tm) > 0)
 		(void)audit_event_add(&event, "written", written);
@@ -273,4 +294,38 @@ void audit_exit(Audit *audit, const Session *session)
 							   : 0);
 	(void)audit_event_add(&event, "why", session->why);
 	event_end(audit, &event);
+}
+
+static void exit_unseen(Audit *audit, uid_t uid, const char *id, const char *user, const char *agent,
+			const char *why)
+{
+	AuditEvent event = { .kind = AUDIT_EXIT, .usec = next_usec(audit), .uid = uid };
+
+	memcpy(event.session, id, sizeof(event.session));
+	(void)audit_event_add(&event, "user", user);
+	(void)audit_event_add(&event, "agent", agent);
+	(void)audit_event_add(&event, "status", "unknown");
+	(void)audit_event_add(&event, "why", why);
+	event_end(audit, &event);
+}
+
+void audit_exit_unseen(Audit *audit, const Record *record)
+{
+	exit_unseen(audit, record->uid, record->id, record->user, record->agent,
+		    "it ended while no service ran");
+}
+
+static void on_unended(void *userdata, const AuditEvent *launch)
+{
+	exit_unseen(userdata, launch->uid, launch->session, audit_event_get(launch, "user"),
+		    audit_event_get(launch, "agent"), "the machine was shut down or restarted");
+}
+
+void audit_exits_unseen(Audit *audit)
+{
+	int r = audit_store_each_unended(on_unended, audit);
+
+	if (r < 0)
+		log_line("the audit log cannot be read for sessions that ended with the machine: %s",
+			 strerror(-r));
 }

@@ -11,13 +11,16 @@
 
 #include "dbus/base.h"
 #include "service/daemon/audit-line.h"
+#include "service/daemon/record.h"
 #include "service/daemon/registry.h"
+#include "service/daemon/users.h"
 
 typedef struct Audit Audit;
 /* event is borrowed. */
 typedef void (*AuditListener)(void *userdata, const AuditEvent *event);
 
-int audit_new(AuditListener listener, void *userdata, Audit **ret);
+/* users: who is shown by name; it outlives the log. */
+int audit_new(AuditListener listener, void *userdata, Users *users, Audit **ret);
 Audit *audit_free(Audit *audit);
 DEFINE_CLEANUP(Audit, audit_free)
 
@@ -49,3 +52,7 @@ void audit_allow_ip_edited(Audit *audit, const char *verb, const char *address, 
 			   const char *file, const struct stat *st);
 /* What was denied to it, if anything, and how it ended. */
 void audit_exit(Audit *audit, const Session *session);
+/* One that ended while no service ran, as its record or its launch in the log has it. */
+void audit_exit_unseen(Audit *audit, const Record *record);
+/* After a start of the machine: those whose launch is in the log, and whose end is not. */
+void audit_exits_unseen(Audit *audit);

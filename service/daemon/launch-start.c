@@ -427,12 +427,17 @@ static int start(Making *making, char **ret_problem)
 	/* Without a record the next service takes nothing over, and there is nobody left to answer. */
 	if (r >= 0 && !session->hidden)
 		r = write_record(session);
-	if (r >= 0)
+	if (r < 0)
+		(void)refuse(ret_problem, r, "The session's files below %s cannot be written: %s.",
+			     CS_SESSIONS_DIR, strerror(-r));
+	else
 		r = watch_start(launch);
 	session_group_settle(launch->group, manager->bus, session);
 	if (r < 0) {
 		keeper_kill(session->keeper);
-		return refuse(ret_problem, r, "The session cannot be watched: %s.", strerror(-r));
+		return *ret_problem
+			       ? r
+			       : refuse(ret_problem, r, "The session cannot be watched: %s.", strerror(-r));
 	}
 	if (session->hidden)
 		return 0;

@@ -93,7 +93,7 @@ static int run(void)
 	_cleanup_free_ char *problem = NULL;
 	sd_event *event = NULL;
 	sd_bus *bus = NULL;
-	int r;
+	int r, first = 0;
 
 	if (geteuid() != 0) {
 		log_line("only root can run the service");
@@ -101,7 +101,7 @@ static int run(void)
 	}
 	r = prepare_process();
 	if (r >= 0)
-		r = run_dir_prepare(&problem);
+		r = first = run_dir_prepare(&problem);
 	if (r < 0) {
 		log_line("%s", problem ? problem : strerror(-r));
 		return r;
@@ -111,8 +111,10 @@ static int run(void)
 		r = open_bus(event, &bus);
 	if (r >= 0)
 		r = manager_new(event, bus, &manager);
-	if (r >= 0)
+	if (r >= 0) {
+		manager->machine_started = first > 0;
 		r = manager_run(manager);
+	}
 	if (r >= 0)
 		r = sd_event_loop(event);
 	if (r < 0)

@@ -476,7 +476,7 @@ static int manager_attach(Manager *manager)
 		return r;
 	manager->signals =
 		(Signals){ .bus = manager->bus, .clients = manager->clients, .registry = manager->registry };
-	r = audit_new(audit_bus_tell, manager, &manager->audit);
+	r = audit_new(audit_bus_tell, manager, manager->users, &manager->audit);
 	if (r >= 0)
 		r = allow_seen_new(manager->audit, CS_CONFIG_PATH, &manager->allow_seen);
 	if (r < 0)

@@ -49,6 +49,7 @@ typedef struct Manager {
 	size_t untrimmed;          /* bytes that launches asked for since memory was given back */
 	bool stopping;             /* the service ends; nothing new begins */
 	bool named;                /* it has its name and is at work */
+	bool machine_started;      /* no service has run since then: what was running has ended with it */
 	sd_event_source *idle, *after, *late, *terminate, *interrupt;
 	sd_event_source *turns;    /* a launch has gone: whose turn is it? */
 	sd_event_source *settling; /* sessions were taken over, and some have not said how they are */

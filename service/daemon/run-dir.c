@@ -89,6 +89,8 @@ int run_dir_prepare(char **ret_problem)
 		{ CS_RUN_DIR "/users", 0711 },
 	};
 
+	bool first = access(CS_SESSIONS_DIR, F_OK) < 0 && errno == ENOENT;
+
 	for (size_t i = 0; i < ELEMENTSOF(directories); i++) {
 		int fd = root_directory(directories[i].path, directories[i].mode, ret_problem);
 
@@ -96,7 +98,7 @@ int run_dir_prepare(char **ret_problem)
 			return fd;
 		close_fd(fd);
 	}
-	return 0;
+	return first;
 }
 
 /* As directory_make() for a user's directory below one of ours. Return: its descriptor, or a negative errno.

@@ -19,8 +19,8 @@
 #define RUN_DIR_GROUP "group" /* a link: made at once with what it says */
 
 /*
- * Make CS_RUN_DIR (0755), CS_SESSIONS_DIR (0711) and CS_RUN_DIR/users (0711), root's. Return: 0, or a
- * negative errno with *ret_problem.
+ * Make CS_RUN_DIR (0755), CS_SESSIONS_DIR (0711) and CS_RUN_DIR/users (0711), root's. Return: 1 when no service
+ * has run since the machine's start; 0; a negative errno with *ret_problem.
  */
 int run_dir_prepare(char **ret_problem);
 /*

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The audit log: what is in it, who sees it, what it outlives."""
 
+import pwd
 import signal
 import stat
 
@@ -42,7 +43,7 @@ def a_session_is_in_the_log(machine, watch):
         launch, posture, stopped, ended = [e[4] for e in found]
         assert launch["agent"] == "shell" and launch["workspace"] == "/tmp/\\xfe" and launch["user"], launch
         assert posture["posture"] == "stand-in=none" and posture["cgroup"] in ("group", "none"), posture
-        assert stopped["by"] == f"uid {USER}", stopped
+        assert stopped["by"] == launch["user"] == pwd.getpwuid(USER).pw_name, stopped
         assert ended["status"] == "signal 1" and ended["seconds"].isdigit(), ended
         assert user.launch(b"exit") and wait_for(lambda: kinds(user)[-1:] == ["exit"], "the end")
         assert events(user)[-1][4]["status"] == "7"
@@ -71,7 +72,7 @@ def refusals_are_in_the_log(machine, watch):
         assert all(e[4]["member"] == "Launch" and e[3] == "" for e in found), found
         theirs = events(other)
         assert [(e[1], e[2], e[3], e[4]) for e in theirs] == [
-            ("refused", OTHER, "", {"about": session, "member": "StopSession", "error": "NotAuthorized"})], theirs
+            ("refused", OTHER, "", {"user": pwd.getpwuid(OTHER).pw_name, "about": session, "member": "StopSession", "error": "NotAuthorized"})], theirs
     for name in os.listdir(LOG):
         with open(f"{LOG}/{name}", "rb") as f:
             assert b"SECRET" not in f.read()
@@ -117,6 +118,8 @@ def the_log_outlives_everything(machine, watch):
         user.close_fds()
         nothing_left(user)
         assert kinds(user) == ["launch", "posture", "adopted", "exit"]
+        with open(path, "rb") as f:
+            assert f.read().count(b'"launch"') == 1, "what was torn is cut off"
         line = b'{"time":%d,"event":"refused","uid":1000,"session":"","member":"' + b"x" * 900 + b'"}\n'
         with open(path, "ab") as f:
             for i in range(1100):
@@ -129,6 +132,84 @@ def the_log_outlives_everything(machine, watch):
         assert len(found) == 1000 and [e[1] for e in found[-3:]][-1] == "exit", found[-3:]
         # an old one of a session is found behind all of that
         assert kinds(user, session)[0] == "launch"
+
+
+@case
+def an_end_that_no_service_saw(machine, watch):
+    """A session that ended without a service, or with the machine, has an exit in the log, and one only."""
+    fresh()
+    with Caller(USER) as user:
+        for how in ("service", "machine"):
+            session, _, _ = user.launch(b"run")
+            wait_for(lambda: kinds(user)[-1] == "posture", "the posture")
+            end_service()
+            for pid in processes("session"):
+                os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: not processes("session"), "the session's end")
+            if how == "machine":
+                shutil.rmtree("/run/claude-sandbox")
+            assert kinds(user, session) == ["launch", "posture", "exit"], how
+            ended = events(user, session)[-1]
+            assert ended[2] == USER and ended[4]["status"] == "unknown" and ended[4]["agent"] == "shell", ended
+            assert ("while no service ran" if how == "service" else "the machine was shut down") in ended[4]["why"], ended
+            assert ended[4]["user"] == pwd.getpwuid(USER).pw_name, ended
+            end_service()
+            assert kinds(user, session) == ["launch", "posture", "exit"], how
+        # sessions that go on are none of those
+        session, _, _ = user.launch(b"run")
+        end_service()
+        assert "exit" not in kinds(user, session)
+        user.close_fds()
+        nothing_left(user)
+
+
+@case
+def a_log_on_a_full_disk(machine, watch):
+    """A line is written whole or not at all, and the log goes on when there is room again."""
+    fresh()
+    path = f"{LOG}/{USER}.log"
+    os.mkdir(LOG, 0o700)
+    run("mount", "-t", "tmpfs", "-o", "size=16k,mode=700", "tmpfs", LOG)
+    try:
+        line = b'{"time":%d,"event":"refused","uid":1000,"session":"","member":"' + b"x" * 900 + b'"}\n'
+        with open(path, "wb") as f:
+            f.write(b"".join(line % (10**15 + i) for i in range(16)))
+        os.chmod(path, 0o600)
+        with Caller(USER) as user:
+            before = machine.text().count("the audit log is not kept")
+            for _ in range(20):
+                refused("BadRequest", "", user.launch, b"run", agent="x" * 900)
+            assert os.path.getsize(path) < 16 << 10, "it did not fit"
+            assert machine.text().count("the audit log is not kept") == before + 1
+            with open(path, "rb") as f:
+                whole = f.read()
+            assert whole.endswith(b"\n") and all(json.loads(line) for line in whole.splitlines()), whole[-200:]
+            run("mount", "-o", "remount,size=64k", LOG)
+            user.launch(b"exit")
+            nothing_left(user)
+            assert kinds(user)[-1] == "exit"
+            with open(path, "rb") as f:
+                assert f.read().startswith(whole)
+        end_service()
+    finally:
+        run("umount", "-l", LOG)
+
+
+@case
+def a_full_run(machine, watch):
+    """What is full is named, with what to do."""
+    sessions = "/run/claude-sandbox/sessions"
+    with Caller(USER) as user:
+        assert user.manager("ListSessions") == []
+        run("mount", "-t", "tmpfs", "-o", "size=4k,mode=711", "tmpfs", sessions)
+        try:
+            with open(f"{sessions}/full", "wb") as f:
+                f.write(b"x" * 4096)
+            refused("JailUnavailable", f"{sessions} cannot be written: No space left on device; free space there", user.launch, b"run")
+            os.unlink(f"{sessions}/full")
+            wait_for(lambda: not processes("session") and os.listdir(sessions) == [], "nothing is left of it")
+        finally:
+            run("umount", sessions)
 
 
 @case

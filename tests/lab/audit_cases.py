@@ -32,7 +32,7 @@ def the_log_tells_of_a_session(lab):
     equal({(e["session"], e["uid"], e["user"], e["agent"]) for e in found}, {(session, 4001, "alice", "shell")})
     equal(found[0]["workspace"], lab.workspace(ALICE))
     holds("network=jailed" in found[1]["posture"] and "seccomp=on" in found[1]["posture"], found[1])
-    equal(found[2]["by"], "uid 0")
+    equal(found[2]["by"], "root")
     equal((found[3]["status"], found[0]["widened"]), ("signal 1", None))
     equal(events(lab, ROOT, session), found)
     equal(events(lab, BOB, session), [])
@@ -144,13 +144,13 @@ def hand_edits_are_told(lab):
     wait_for(lambda: not lab.sessions(), "the session's end")
     lab.stop_service(signal.SIGKILL)
     machine.write(CONFIG, b"allow-ip = 10.1.2.5\n", 0o644)
-    edits = [("remove", "10.1.2.3", None, None, "uid 0"), ("add", "10.1.2.4", "two \\\\", None, "uid 0"),
-             ("remove", "10.1.2.4", None, None, "uid 0"), ("add", "10.1.2.5", None, None, "uid 0")]
+    edits = [("remove", "10.1.2.3", None, None, "root"), ("add", "10.1.2.4", "two \\\\", None, "root"),
+             ("remove", "10.1.2.4", None, None, "root"), ("add", "10.1.2.5", None, None, "root")]
     equal(since(), edits)
     # what the service writes itself is told as that, and only once
     lab.run([SANDBOX, "allow-ip", "add", "10.1.2.6", "three"], ROOT).ok()
     lab.run([SANDBOX, "allow-ip", "remove", "10.1.2.5"], ROOT).ok()
-    edits += [("add", "10.1.2.6", "three", "uid 0", None), ("remove", "10.1.2.5", None, "uid 0", None)]
+    edits += [("add", "10.1.2.6", "three", "root", None), ("remove", "10.1.2.5", None, "root", None)]
     equal(since(), edits)
     # one that no launch would read opens nothing; without a file there is no owner
     machine.write(CONFIG, b"allow-ip = 10.1.2.7\nnonsense\n", 0o644)

@@ -108,6 +108,7 @@ def from_nothing_and_back(lab):
     holds(b".local/state/claude-sandbox" in result.out and b"packages" in result.out, repr(result))
     for path in INSTALLED:
         holds(not os.path.lexists(path), f"{path} is still there")
+    holds(not os.path.lexists("/run/claude-sandbox"), "what the service kept there is gone")
     os.kill(bus_pid(), signal.SIGTERM)
 
 
