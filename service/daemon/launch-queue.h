@@ -3,7 +3,7 @@
 
 /*
  * Whose turn it is. A launch that is allowed waits here until few enough are being started: a start keeps
- * processors busy, and one that hangs holds its place for a minute. Places are a user's: whoever has none
+ * processors busy, and one that hangs holds its place for a while. Places are a user's: whoever has none
  * under way gets one at once, however many wait of others; of those who wait, who has fewest is next, and of
  * one user's, who was first.
  */

@@ -4,6 +4,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "service/link/process-state.h"
+
 #define DRAIN_PACKETS_MAX 64u
 /* Of a table that changes between its pages. */
 #define TABLE_RESTARTS_MAX 3u
@@ -36,7 +38,7 @@ struct LinkClient {
 	uint32_t last_serial;
 	Question questions[LINK_WAITING_MAX];
 	Question verify; /* has a place of its own: it takes longer than the others */
-	uint64_t verify_until_usec;
+	uint64_t verify_until_usec, verify_silent_usec; /* until when in all, and without a row */
 };
 
 void link_cells_done(LinkCells *cells)
@@ -287,16 +289,23 @@ static int on_done(LinkClient *link, const LinkMessage *m)
 }
 
 /* Each row gives it time for the next one. */
+/* It has said something of the check, or is asked for it. */
+static void verify_heard(LinkClient *link, uint64_t now)
+{
+	link->verify_silent_usec = MIN_OF(now + LINK_CLIENT_SILENCE_USEC, link->verify_until_usec);
+	(void)sd_event_source_set_time(link->verify.timer,
+				       MIN_OF(now + LINK_CLIENT_LOOK_USEC, link->verify_silent_usec));
+}
+
 static int on_rows(LinkClient *link, const LinkMessage *m)
 {
-	uint64_t now = 0, until;
+	uint64_t now = 0;
 
 	if (m->serial != 0) {
 		if (link->verify.serial != m->serial)
 			return 0;
 		(void)sd_event_now(link->event, CLOCK_MONOTONIC, &now);
-		until = MIN_OF(now + LINK_CLIENT_SILENCE_USEC, link->verify_until_usec);
-		(void)sd_event_source_set_time(link->verify.timer, until);
+		verify_heard(link, now);
 	}
 	link->events->message(link->userdata, m);
 	return 0;
@@ -384,11 +393,37 @@ void link_client_drain(LinkClient *link)
 			break;
 }
 
+/* The kernel names whoever listens on the session's socket. */
+static bool session_is_stopped(const LinkClient *link)
+{
+	struct ucred peer = { 0 };
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(link->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       process_is_stopped(peer.pid);
+}
+
+/* Return: whether there is more time for the answer to a check. */
+static bool verify_waits_on(LinkClient *link)
+{
+	uint64_t now = 0;
+
+	(void)sd_event_now(link->event, CLOCK_MONOTONIC, &now);
+	if (now >= link->verify_silent_usec || session_is_stopped(link))
+		return false;
+	return sd_event_source_set_time(link->verify.timer,
+					MIN_OF(now + LINK_CLIENT_LOOK_USEC, link->verify_silent_usec)) >= 0 &&
+	       sd_event_source_set_enabled(link->verify.timer, SD_EVENT_ONESHOT) >= 0;
+}
+
 static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	Question *question = userdata;
-	LinkClient *link = link_ref(question->link);
+	LinkClient *link = question->link;
 
+	if (question == &link->verify && verify_waits_on(link))
+		return 0;
+	link = link_ref(link);
 	question_answer(question, -ETIMEDOUT, NULL);
 	link_unref(link);
 	return 0;
@@ -507,11 +542,12 @@ int link_client_verify(LinkClient *link, bool probes, LinkDoneFunction function,
 		return r;
 	if (question->serial != 0)
 		return -EBUSY;
-	r = question_begin(link, question, LINK_CLIENT_SILENCE_USEC);
+	r = question_begin(link, question, LINK_CLIENT_LOOK_USEC);
 	if (r < 0)
 		return r;
 	(void)sd_event_now(link->event, CLOCK_MONOTONIC, &now);
 	link->verify_until_usec = now + LINK_CLIENT_VERIFY_USEC;
+	verify_heard(link, now);
 	question->done_function = function;
 	question->userdata = userdata;
 	return question_sent(question, question_send(question, &(LinkMessage){ .kind = LINK_VERIFY,

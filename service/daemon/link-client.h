@@ -78,10 +78,12 @@ int link_client_revoke(LinkClient *link, const char *address, bool configured, L
 /*
  * Ask it to check the jail that runs; probes: to try the ways out as well. Rows come as messages, with a
  * serial that is not 0. One at a time, beside the other questions. function: result is what the session says;
- * -ETIMEDOUT after LINK_CLIENT_SILENCE_USEC without a row, or LINK_CLIENT_VERIFY_USEC in all. As above.
+ * -ETIMEDOUT after LINK_CLIENT_SILENCE_USEC without a row, LINK_CLIENT_LOOK_USEC where the session was stopped, or
+ * LINK_CLIENT_VERIFY_USEC in all. As above.
  */
-#define LINK_CLIENT_SILENCE_USEC (5 * USEC_PER_SEC)
-#define LINK_CLIENT_VERIFY_USEC (60 * USEC_PER_SEC)
+#define LINK_CLIENT_SILENCE_USEC (70 * USEC_PER_SEC) /* the session's own patience is a minute */
+#define LINK_CLIENT_LOOK_USEC (5 * USEC_PER_SEC)
+#define LINK_CLIENT_VERIFY_USEC (600 * USEC_PER_SEC)
 int link_client_verify(LinkClient *link, bool probes, LinkDoneFunction function, void *userdata);
 
 /* Read what is waiting, for a session whose process has just ended. */

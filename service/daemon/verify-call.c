@@ -107,7 +107,7 @@ static int on_deadline(sd_event_source *source, uint64_t usec, void *userdata)
 	Launch *launch = userdata;
 
 	/* Its end is the answer. */
-	launch->sentence = "the checks took longer than a minute";
+	launch->sentence = "the checks took longer than ten minutes";
 	keeper_kill(launch->session->keeper);
 	return 0;
 }

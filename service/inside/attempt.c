@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/inside/battery.h"
 
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+#include "service/inside/measure.h"
 
 /*
  * What an attempt says comes back in memory that both share, so that a child which loses its descriptors, its
@@ -38,18 +39,6 @@ static void attempt_end(pid_t pid, int *ret_status)
 		;
 }
 
-/* Return: 0 when it has ended; -ETIME. */
-static int attempt_wait(int pid_fd, int timeout_msec)
-{
-	struct pollfd end = { .fd = pid_fd, .events = POLLIN };
-	int r;
-
-	do
-		r = poll(&end, 1, timeout_msec);
-	while (r < 0 && errno == EINTR);
-	return r > 0 ? 0 : -ETIME;
-}
-
 int attempt_run(AttemptFunction function, void *userdata, int timeout_msec, char *text, size_t size)
 {
 	_cleanup_close_ int pid_fd = FD_NONE;
@@ -70,13 +59,15 @@ int attempt_run(AttemptFunction function, void *userdata, int timeout_msec, char
 		return -EAGAIN;
 	}
 	pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	r = pid_fd < 0 ? -ETIME : attempt_wait(pid_fd, timeout_msec);
+	r = pid_fd < 0 ? -ETIME : measure_wait(pid, pid_fd, measure_now_msec() + timeout_msec);
 	if (r < 0)
 		(void)kill(pid, SIGKILL);
 	(void)kill(-pid, SIGKILL);
 	attempt_end(pid, &status);
 	if (r < 0 && pid_fd < 0)
 		(void)snprintf(text, size, "its process cannot be watched");
+	else if (r == -ECANCELED)
+		(void)snprintf(text, size, "somebody stopped its process");
 	else if (r < 0)
 		(void)snprintf(text, size, "no answer within %d ms", timeout_msec);
 	else if (!answer->given && WIFSIGNALED(status)) {

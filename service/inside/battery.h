@@ -74,8 +74,9 @@ extern const size_t doctor_count;
  * Do something in a child process, which may die, block, or be changed for good by what it does. function's
  * return value comes back, and what it wrote to text (size bytes with its NUL, always terminated). The child
  * is killed when it takes longer than timeout_msec, and what it leaves in its process group always.
- * Return: what function returned; -ETIME; -ECHILD when it died, with text saying of what; -EAGAIN when there
- * can be no child.
+ * Return: what function returned; -ETIME; -ECANCELED when somebody stopped it; -ECHILD when it died, with text saying
+ * of what; -EAGAIN when there can be no child.
  */
+#define ATTEMPT_MSEC 30000 /* for what is over at once, on a machine that is slow */
 typedef int (*AttemptFunction)(void *userdata, char *text, size_t size);
 int attempt_run(AttemptFunction function, void *userdata, int timeout_msec, char *text, size_t size);

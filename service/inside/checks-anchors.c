@@ -20,7 +20,6 @@
 #include "service/inside/measure.h"
 #include "service/inside/mounts.h"
 
-#define ATTEMPT_MSEC 1000
 #define TEXT_SIZE 1024u
 #define AWAY ".claude-sandbox-verify"
 

@@ -31,7 +31,6 @@
 #define TIOCLINUX 0x541C
 #endif
 
-#define ATTEMPT_MSEC 1000
 #define TEXT_SIZE 1024u
 
 /* As in filter.c; the headers that we build with are older. */

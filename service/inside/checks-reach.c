@@ -20,13 +20,19 @@
 #include "service/inside/dump.h"
 #include "service/inside/measure.h"
 #include "service/inside/mounts.h"
+#include "service/link/stream-outcome.h"
 
 #define PORT 9 /* discard, RFC 863 */
 /* Each unresolved destination takes a place in a table that all namespaces share (arp(7), gc_thresh). */
 #define DESTINATIONS_MAX 32u
 #define ANSWER_MSEC 200
-#define REFUSAL_MSEC 1000 /* comes at once, from a session that has other things to do as well */
-#define LEAST_MSEC 25     /* for what a frame that got out brings about */
+/*
+ * A refusal comes at once, from a session that has other things to do as well: its want within this time is one, however
+ * slow the machine is. Beside an agent, which can keep the session busy, it is a note, and nobody waits so long for it.
+ */
+#define REFUSAL_MSEC 30000
+#define REFUSAL_JOINED_MSEC 2000
+#define LEAST_MSEC 25 /* for what a frame that got out brings about, where sending takes no time */
 
 typedef struct Trick {
 	const char *name;
@@ -50,8 +56,9 @@ typedef struct Reach {
 	size_t n_destinations;
 	Connection connections[2 * DESTINATIONS_MAX];
 	size_t n_connections;
-	uint64_t sent; /* packets by jail0 so far */
-	bool counted;  /* it is known */
+	int64_t start_msec; /* when the first was sent */
+	uint64_t sent;      /* packets by jail0 so far */
+	bool counted;       /* it is known */
 } Reach;
 
 static void reach_done(Reach *reach)
@@ -170,7 +177,6 @@ static void connect_one(Reach *reach, uint32_t address, const Trick *trick)
 static void connections_poll(Reach *reach, int timeout_msec)
 {
 	struct pollfd fds[ELEMENTSOF(reach->connections)];
-	socklen_t size = sizeof(int);
 
 	for (size_t i = 0; i < reach->n_connections; i++)
 		fds[i] = (struct pollfd){ .fd = reach->connections[i].done ? -1 : reach->connections[i].fd,
@@ -179,10 +185,10 @@ static void connections_poll(Reach *reach, int timeout_msec)
 		return;
 	for (size_t i = 0; i < reach->n_connections; i++)
 		if (fds[i].revents) {
-			reach->connections[i].done = true;
-			if (getsockopt(fds[i].fd, SOL_SOCKET, SO_ERROR, &reach->connections[i].error, &size) <
-			    0)
-				reach->connections[i].error = errno;
+			int r = stream_outcome(fds[i].fd);
+
+			reach->connections[i].done = r != -EINPROGRESS;
+			reach->connections[i].error = -r;
 		}
 }
 
@@ -195,17 +201,23 @@ static bool plain_are_done(const Reach *reach)
 	return true;
 }
 
+static int refusal_msec(const Reach *reach)
+{
+	return reach->e->joined ? REFUSAL_JOINED_MSEC : REFUSAL_MSEC;
+}
+
 static void connections_wait(Reach *reach)
 {
-	int64_t start = measure_now_msec();
+	int64_t start = measure_now_msec(), longest = refusal_msec(reach);
+	/* Who is slow to send is slow to answer. */
+	int64_t least = MIN_OF(LEAST_MSEC + start - reach->start_msec, longest);
 
 	for (;;) {
 		int64_t passed = measure_now_msec() - start;
 
-		if (passed >= REFUSAL_MSEC || (passed >= LEAST_MSEC && plain_are_done(reach)))
+		if (passed >= longest || (passed >= least && plain_are_done(reach)))
 			return;
-		connections_poll(reach,
-				 (int)(passed < LEAST_MSEC ? LEAST_MSEC - passed : REFUSAL_MSEC - passed));
+		connections_poll(reach, (int)(passed < least ? least - passed : longest - passed));
 	}
 }
 
@@ -224,7 +236,7 @@ static void judge_connections(Reach *reach)
 		/* Silence is no refusal; but an agent can keep the session too busy to send one. */
 		else if (c->trick == &tricks[0] && reach->e->joined)
 			battery_note(reach->b, "nothing refused %s within %d ms",
-				     dump_text(c->address, 32).text, REFUSAL_MSEC);
+				     dump_text(c->address, 32).text, REFUSAL_JOINED_MSEC);
 		else if (c->trick == &tricks[0])
 			battery_fail(reach->b, "nothing refuses %s", dump_text(c->address, 32).text);
 	}
@@ -434,6 +446,7 @@ static void judge_reach(Reach *reach)
 	choose_destinations(reach);
 	if (reach->n_destinations == 0)
 		battery_fail(reach->b, "what is denied was not told");
+	reach->start_msec = measure_now_msec();
 	for (size_t i = 0; i < reach->n_destinations; i++) {
 		connect_one(reach, reach->destinations[i], &tricks[0]);
 		connect_one(reach, reach->destinations[i], &tricks[1]);

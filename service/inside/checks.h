@@ -44,4 +44,4 @@ void check_listeners(Battery *b);
 /* dns.c: does the name server at that address (host byte order) answer? Return: milliseconds; -ETIME;
  * another negative errno. */
 int dns_ask(uint32_t address, int timeout_msec);
-#define DNS_MSEC 1500
+#define DNS_MSEC 5000

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#define ANSWER_MSEC 1000
+#define ANSWER_MSEC 30000
 #define BUFFER_SIZE (64u * 1024)
 
 typedef struct Request {

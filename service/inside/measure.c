@@ -3,7 +3,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 char *measure_text(const char *path, size_t max, size_t *ret_size)
@@ -122,6 +125,25 @@ int64_t measure_now_msec(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+#define LOOK_MSEC 100
+
+int measure_wait(pid_t pid, int pid_fd, int64_t deadline_msec)
+{
+	for (;;) {
+		struct pollfd end = { .fd = pid_fd, .events = POLLIN };
+		int64_t left = deadline_msec - measure_now_msec();
+		siginfo_t info = { 0 };
+
+		/* A stop makes no descriptor ready: it is looked for between two waits. */
+		if (poll(&end, 1, left > 0 ? (int)MIN_OF(left, (int64_t)LOOK_MSEC) : 0) > 0)
+			return 0;
+		if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid)
+			return -ECANCELED;
+		if (left <= 0)
+			return -ETIME;
+	}
 }
 
 int measure_list(const char *directory, int (*each)(void *userdata, const char *name), void *userdata)

@@ -36,6 +36,12 @@ static inline bool measure_is_starved(int error)
 /* CLOCK_MONOTONIC in milliseconds. */
 int64_t measure_now_msec(void);
 
+/*
+ * Wait for the end of a child. Return: 0 when it has ended, and is not reaped; -ETIME at deadline_msec of the
+ * same clock; -ECANCELED when somebody stopped it with a signal: an agent beside us may, and slowness does not.
+ */
+int measure_wait(pid_t pid, int pid_fd, int64_t deadline_msec);
+
 /* Call each for every name in directory but "." and "..", in no order. Return: 0, -errno, or what each
  * returned when it was not 0. */
 int measure_list(const char *directory, int (*each)(void *userdata, const char *name), void *userdata);

@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -24,6 +23,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+
+#include "service/inside/measure.h"
 
 uint64_t probe_clock_usec(void)
 {
@@ -88,25 +89,11 @@ void probe_child_start(ProbeChild *child, const Probe *probe, const Expectations
 	}
 }
 
-/* Return: 0 when it has ended; -ETIME. */
-static int wait_until(const ProbeChild *child, uint64_t deadline_usec)
-{
-	for (;;) {
-		struct pollfd event = { .fd = child->pid_fd, .events = POLLIN };
-		uint64_t now = probe_clock_usec();
-		int r = poll(&event, 1,
-			     now < deadline_usec ? (int)((deadline_usec - now) / USEC_PER_MSEC + 1) : 0);
-
-		if (r > 0)
-			return 0;
-		if (r == 0 || errno != EINTR)
-			return -ETIME;
-	}
-}
-
 static int child_end(ProbeChild *child, uint64_t deadline_usec, int *ret_status)
 {
-	int r = child->pid_fd >= 0 ? wait_until(child, deadline_usec) : -ETIME;
+	int r = child->pid_fd < 0
+			? -ETIME
+			: measure_wait(child->pid, child->pid_fd, (int64_t)(deadline_usec / USEC_PER_MSEC));
 
 	/* Unreaped, its number is nobody else's, and so is that of its group. */
 	(void)kill(-child->pid, SIGKILL);
@@ -133,13 +120,17 @@ static int verdict(const Probing *p, int r, int status, char **ret_text)
 	char text[2 * PROBING_TEXT_MAX + 64];
 
 	*ret_text = NULL;
-	if (probing_outcome(p) == PROBE_ESCAPED || (r == 0 && p->finished)) {
+	if (probing_outcome(p) == PROBE_ESCAPED || (r == 0 && p->finished && !p->stopped)) {
 		*ret_text = strdup(probing_text(p, text, sizeof(text)));
 		return (int)probing_outcome(p);
 	}
-	if (r < 0) {
+	if (r == -ETIME) {
 		*ret_text = strdup("inconclusive: it did not come back in its time");
 		return -ETIME;
+	}
+	if (r < 0 || p->stopped) {
+		*ret_text = strdup("inconclusive: somebody stopped its process");
+		return -ECHILD;
 	}
 	(void)snprintf(text, sizeof(text), "inconclusive: its process died of signal %d",
 		       WIFSIGNALED(status) ? WTERMSIG(status) : 0);
@@ -181,8 +172,14 @@ void probing_apart(Probing *p, void (*function)(Probing *p, void *userdata), voi
 		probing_unclear(p, "no process can be made: %s", probing_error(errno));
 		return;
 	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, &status, WUNTRACED) < 0 && errno == EINTR)
 		;
+	if (WIFSTOPPED(status)) {
+		p->stopped = true;
+		(void)kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
 		probing_blocked(p, "the filter killed the process");
 	else if (WIFSIGNALED(status))

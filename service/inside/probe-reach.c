@@ -11,6 +11,7 @@
 #include "service/inside/dump.h"
 #include "service/inside/measure.h"
 #include "service/inside/probe-child.h"
+#include "service/link/stream-outcome.h"
 
 #define TRIES_MAX 1500u
 #define PORT 80
@@ -337,7 +338,14 @@ static void take_event(Probing *p, Tries *tries, Try *try)
 	socklen_t size = sizeof(error), from_size = sizeof(from);
 	ssize_t n;
 
-	if (getsockopt(try->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error) {
+	if (!try->udp) {
+		error = -stream_outcome(try->fd);
+		if (error == EINPROGRESS)
+			return;
+	} else if (getsockopt(try->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0) {
+		error = errno;
+	}
+	if (error) {
 		if (is_answer(try, error))
 			found(p, try, "was refused by who is there");
 		end(tries, try, error);
@@ -479,6 +487,7 @@ unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachT
 	_cleanup_free_ struct pollfd *polls = calloc(TRIES_MAX, sizeof(*polls));
 	struct if_nameindex *devices = if_nameindex();
 	Tries tries = { .tries = all, .polls = polls };
+	int64_t start_msec = measure_now_msec();
 
 	if (!all || !polls || !devices) {
 		probing_unclear(p, "what is needed for it: %s", probing_error(errno));
@@ -494,7 +503,10 @@ unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachT
 		for (size_t j = 0; devices[j].if_index; j++)
 			start_all(p, &tries, &ways[i], targets, devices[j].if_name, devices[j].if_index);
 	}
-	wait_for_answers(p, &tries, targets->msec ? targets->msec : REACH_MSEC);
+	/* Where sending takes long answers do too. */
+	wait_for_answers(p, &tries,
+			 (targets->msec ? targets->msec : REACH_MSEC) +
+				 2 * (unsigned)(measure_now_msec() - start_msec));
 	look_for_neighbours(p, targets);
 	if_freenameindex(devices);
 	if (tries.starved > 0 || targets->left_out > 0)

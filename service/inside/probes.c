@@ -9,6 +9,9 @@ static void send_row(const Probe *probe, int outcome, const char *text, void *us
 		[PROBE_ESCAPED] = ROW_FAIL,
 	};
 
+	/* Out of time is no verdict; a process that somebody killed or stopped had something to hide. */
+	if (outcome == -ETIME)
+		outcome = PROBE_INCONCLUSIVE;
 	battery_row(userdata, probe->id, outcome < 0 ? ROW_FAIL : statuses[outcome], probe->title, "%s",
 		    text);
 }

@@ -34,11 +34,11 @@ const Probe *probe_at(size_t index);
 const Probe *probe_find(const char *id);
 
 /*
- * Run all of them, and tell of each: outcome, or a negative errno when it did not come back (-ETIME) or died
- * (-ECHILD); text, one line that begins with a word for the outcome.
+ * Run all of them, and tell of each: outcome, or a negative errno when it did not come back in its time (-ETIME) or died
+ * or was stopped (-ECHILD); text, one line that begins with a word for the outcome.
  */
 typedef void (*ProbeFunction)(const Probe *probe, int outcome, const char *text, void *userdata);
 void probes_each(const Expectations *expectations, ProbeFunction function, void *userdata);
 
-/* The same, a row for each: "pass" blocked, "fail" escaped or not come back, "note" inconclusive. */
+/* The same, a row for each: "pass" blocked, "fail" escaped, died or stopped, "note" inconclusive or out of time. */
 void probes_run(Battery *b);

@@ -65,9 +65,9 @@ void probing_unclear(Probing *p, const char *format, ...)
 
 bool probing_is_starved(int error)
 {
-	/* Processes, namespaces, room. */
-	return measure_is_starved(error) || error == EAGAIN || error == EUSERS || error == ENOSPC ||
-	       error == EDQUOT;
+	/* Processes, namespaces, room, time. */
+	return measure_is_starved(error) || error == ETIME || error == EAGAIN || error == EUSERS ||
+	       error == ENOSPC || error == EDQUOT;
 }
 
 _printf_(4, 0) static void judge(Probing *p, bool refused, int error, const char *format, va_list arguments)

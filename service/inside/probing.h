@@ -13,6 +13,7 @@ struct Probing {
 	unsigned n_blocked, n_escaped, n_unclear;
 	char blocked[PROBING_TEXT_MAX], escaped[PROBING_TEXT_MAX], unclear[PROBING_TEXT_MAX];
 	bool finished;
+	bool stopped; /* a process of it was, by somebody else */
 };
 
 /* One way was refused, got through, or shows nothing. Several of each are told as far as there is room. */
@@ -21,7 +22,7 @@ void probing_escaped(Probing *p, const char *format, ...) _printf_(2, 3);
 void probing_unclear(Probing *p, const char *format, ...) _printf_(2, 3);
 /* Refused, with that errno, positive or negative. */
 void probing_refused(Probing *p, int error, const char *format, ...) _printf_(3, 4);
-/* Is errno a want of something that agents can use up? It is no refusal, and shows nothing. */
+/* Is errno a want of something that agents can use up, or of time? It is no refusal, and shows nothing. */
 bool probing_is_starved(int error);
 /* By the answer of a system call: negative is refused, with errno; anything else got through. Return: result.
  */

@@ -6,6 +6,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "service/link/stream-outcome.h"
+
 #define EDGES (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
 static const int families[] = { AF_INET, AF_INET6 };
@@ -126,8 +128,11 @@ void connection_advance(RelayConnection *connection)
 static void connection_opened(RelayConnection *connection)
 {
 	RelayStream *stream = &connection->stream;
+	int r = stream_outcome(stream->ends[1].fd);
 
-	if (socket_error(stream->ends[1].fd) < 0 || is_connected_to_itself(stream->ends[1].fd)) {
+	if (r == -EINPROGRESS)
+		return;
+	if (r < 0 || is_connected_to_itself(stream->ends[1].fd)) {
 		relay_forget(connection->relay, stream->ends[1].fd);
 		relay_reset(&stream->ends[1].fd);
 		connection->phase = PHASE_WAITING;

@@ -59,6 +59,14 @@ static void on_row(void *userdata, const Row *row)
 		link_server_row(session->link, 0, row);
 }
 
+/* It is the agent here: init says so. */
+static bool is_stopped(void *userdata)
+{
+	const Session *session = userdata;
+
+	return session->stopped;
+}
+
 static void on_spoilt(void *userdata, const char *why)
 {
 	session_end_because(userdata, why);
@@ -66,7 +74,7 @@ static void on_spoilt(void *userdata, const char *why)
 
 int session_verify_hand_over(Session *session, char **ret_problem)
 {
-	static const VerifyRowsCalls calls = { .row = on_row, .spoilt = on_spoilt };
+	static const VerifyRowsCalls calls = { .row = on_row, .is_stopped = is_stopped, .spoilt = on_spoilt };
 	static char *argv[] = { (char *)"verify", NULL };
 	int *keys = session->keys.fds, r;
 

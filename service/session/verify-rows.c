@@ -15,6 +15,7 @@ struct VerifyRows {
 	sd_event *event;
 	int fd;
 	sd_event_source *source, *silence;
+	uint64_t silent_usec; /* so far */
 };
 
 static void verify_rows_close(VerifyRows *rows)
@@ -62,14 +63,24 @@ static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *
 		rows->source = sd_event_source_disable_unref(rows->source);
 	else if (r < 0)
 		verify_rows_spoil(rows, VERIFY_ROWS_STRANGE);
-	else if (r > 0 && rows->silence)
-		(void)sd_event_source_set_time_relative(rows->silence, VERIFY_SILENCE_USEC);
+	else if (r > 0 && rows->silence) {
+		rows->silent_usec = 0;
+		(void)sd_event_source_set_time_relative(rows->silence, VERIFY_LOOK_USEC);
+	}
 	return 0;
 }
 
 static int on_silence(sd_event_source *source, uint64_t usec, void *userdata)
 {
-	verify_rows_spoil(userdata, "what checks fell silent for two seconds");
+	VerifyRows *rows = userdata;
+
+	rows->silent_usec += VERIFY_LOOK_USEC;
+	if (rows->calls.is_stopped(rows->userdata))
+		verify_rows_spoil(rows, "what checks fell silent: somebody stopped it");
+	else if (rows->silent_usec >= VERIFY_SILENCE_USEC ||
+		 sd_event_source_set_time_relative(source, VERIFY_LOOK_USEC) < 0 ||
+		 sd_event_source_set_enabled(source, SD_EVENT_ONESHOT) < 0)
+		verify_rows_spoil(rows, "what checks fell silent for a minute");
 	return 0;
 }
 
@@ -113,7 +124,7 @@ int verify_rows_begin(VerifyRows *rows)
 
 	if (rows->fd < 0)
 		return 0;
-	r = sd_event_add_time_relative(rows->event, &rows->silence, CLOCK_MONOTONIC, VERIFY_SILENCE_USEC,
+	r = sd_event_add_time_relative(rows->event, &rows->silence, CLOCK_MONOTONIC, VERIFY_LOOK_USEC,
 				       20 * USEC_PER_MSEC, on_silence, rows);
 	return r < 0 ? r : 0;
 }

@@ -11,15 +11,21 @@
 #include "dbus/base.h"
 #include "service/link/rows.h"
 
-/* From one row to the next, and to the first. */
-#define VERIFY_SILENCE_USEC (2 * USEC_PER_SEC)
+/*
+ * From one row to the next, and to the first: no machine is so slow. Who was stopped says nothing either: that is looked
+ * for after each VERIFY_LOOK_USEC of silence.
+ */
+#define VERIFY_SILENCE_USEC (60 * USEC_PER_SEC)
+#define VERIFY_LOOK_USEC (2 * USEC_PER_SEC)
 
 typedef struct VerifyRows VerifyRows;
 
 typedef struct VerifyRowsCalls {
 	void (*row)(void *userdata, const Row *row);
-	/* No row for VERIFY_SILENCE_USEC, or something that is none: no more is read. why: static, in words.
-	 * Once. */
+	/* Is what says the rows stopped? */
+	bool (*is_stopped)(void *userdata);
+	/* No row for VERIFY_SILENCE_USEC, or none of who is stopped, or something that is none: no more is
+	 * read. why: static, in words. Once. */
 	void (*spoilt)(void *userdata, const char *why);
 } VerifyRowsCalls;
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "service/link/link.h"
+#include "service/link/process-state.h"
 #include "service/session/program.h"
 #include "service/session/sealed.h"
 #include "service/session/verify-rows.h"
@@ -18,6 +19,7 @@ struct VerifyRun {
 	void *userdata;
 	VerifyRows *rows;
 	int joiner_fd, word_fd, verify_fd; /* pidfds, and what both processes say until verify runs */
+	pid_t pid;                         /* of the process behind verify_fd */
 	sd_event_source *joiner, *word, *verify;
 };
 
@@ -61,6 +63,13 @@ static void on_row(void *userdata, const Row *row)
 	run->calls.row(run->userdata, row);
 }
 
+static bool verify_is_stopped(void *userdata)
+{
+	const VerifyRun *run = userdata;
+
+	return process_is_stopped(run->pid);
+}
+
 static void on_spoilt(void *userdata, const char *why)
 {
 	run_done(userdata, -ETIME, why);
@@ -97,6 +106,7 @@ static int watch_verify(VerifyRun *run, pid_t pid)
 
 	if (run->verify_fd >= 0 || pid <= 1)
 		return -EBADMSG;
+	run->pid = pid;
 	r = run->verify_fd = program_pidfd(pid);
 	if (r >= 0)
 		r = sd_event_add_io(run->event, &run->verify, run->verify_fd, EPOLLIN, on_verify_ended, run);
@@ -159,7 +169,9 @@ static int run_watch(VerifyRun *run)
 int verify_run_new(sd_event *event, const VerifySource *source, const VerifyJoin *join,
 		   const VerifyRunCalls *calls, void *userdata, VerifyRun **ret, char **ret_problem)
 {
-	static const VerifyRowsCalls rows_calls = { .row = on_row, .spoilt = on_spoilt };
+	static const VerifyRowsCalls rows_calls = { .row = on_row,
+						    .is_stopped = verify_is_stopped,
+						    .spoilt = on_spoilt };
 	_cleanup_close_ int expectations_fd = FD_NONE, rows_fd = FD_NONE;
 	_cleanup_(verify_run_freep) VerifyRun *run = malloc(sizeof(*run));
 	_cleanup_free_ uint8_t *data = NULL;

@@ -7,7 +7,7 @@ import signal
 import time
 
 from fixture import *  # noqa: F403
-from fixture import OTHER, USER, case, nothing_left, refused, wait_for
+from fixture import OTHER, USER, case, nothing_left, processes, refused, wait_for
 
 CHECKS = [f"{n:02}" for n in range(1, 23)]
 SHOWN = ["esc \\x1b[2J", "\\xff\\x0a"]
@@ -68,15 +68,18 @@ def rows_of_nobody(machine, watch):
 
 @case
 def silent_checks(machine, watch):
-    """One that never answers keeps its caller for some seconds, and not whoever comes behind, or asks something else."""
+    """One that is stopped keeps its caller for some seconds, and not whoever comes behind; then it can be asked other things."""
     with Caller(USER) as user, Caller(0) as root:
         _, path, _ = user.launch(b"checks-silent")
         start = time.monotonic()
+        [pid] = processes("session")
+        os.kill(pid, signal.SIGSTOP)
         root.start(path, SESSION, "Verify", "a{sv}", {})
         passed, rows = user.call(path, SESSION, "Verify", "a{sv}", {})
         assert passed is False and rows[-1][:2] == ["end", "fail"] and "silent" in rows[-1][3], rows
         assert root.finish()[0] is False
-        assert time.monotonic() - start < 20
+        assert time.monotonic() - start < 40
+        os.kill(pid, signal.SIGCONT)
         assert user.call(path, SESSION, "ListRoutes")
         user.call(path, SESSION, "Stop")
         nothing_left(root)

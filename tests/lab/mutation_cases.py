@@ -257,7 +257,7 @@ def install_mutants(lab):
     system_secrets(lab)
 
 
-@test(400, needs="bus")
+@test(1200, needs="bus")
 def every_change_is_noticed(lab):
     install_mutants(lab)
     found, unnoticed = {}, []

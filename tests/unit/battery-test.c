@@ -27,6 +27,11 @@ static int talks_too_long(void *userdata, char *text, size_t size)
 	return 0;
 }
 
+static int stops(void *userdata, char *text, size_t size)
+{
+	return raise(SIGSTOP);
+}
+
 _noreturn_ static int blocks(void *userdata, char *text, size_t size)
 {
 	for (;;)
@@ -69,6 +74,7 @@ static void an_attempt_never_hangs(void **state)
 	int64_t start = measure_now_msec();
 	char text[64];
 
+	assert_int_equal(attempt_run(stops, NULL, 60000, text, sizeof(text)), -ECANCELED);
 	assert_int_equal(attempt_run(blocks, NULL, 50, text, sizeof(text)), -ETIME);
 	assert_true(measure_now_msec() - start < 5000);
 	assert_non_null(strstr(text, "no answer"));

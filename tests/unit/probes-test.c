@@ -454,52 +454,6 @@ static void the_filter_of_the_wire_is_believed(void **state)
 	}
 }
 
-static void blocks(Probing *p)
-{
-	probing_blocked(p, "one way");
-	(void)pause();
-}
-
-static void dies(Probing *p)
-{
-	probing_blocked(p, "one way");
-	(void)raise(SIGKILL);
-}
-
-static void gets_out_and_dies(Probing *p)
-{
-	probing_escaped(p, "one way");
-	(void)raise(SIGKILL);
-}
-
-static void tells_nothing(Probing *p)
-{
-}
-
-/* What does not come to its end has not passed, whatever it said before; but what got out has. */
-static void ends_are_judged(void **state)
-{
-	static const struct {
-		void (*attempt)(Probing *p);
-		int outcome;
-		const char *text;
-	} cases[] = { { blocks, -ETIME, "inconclusive: it did not come back in its time" },
-		      { dies, -ECHILD, "inconclusive: its process died of signal 9" },
-		      { gets_out_and_dies, PROBE_ESCAPED, "escaped: one way" },
-		      { tells_nothing, PROBE_INCONCLUSIVE, "inconclusive: there was nothing to try" } };
-
-	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
-		const Probe probe = { .id = "p00", .title = "", .stands = "", .attempt = cases[i].attempt };
-		_cleanup_free_ char *text = NULL;
-		ProbeChild child;
-
-		probe_child_start(&child, &probe, NULL);
-		assert_int_equal(probe_child_finish(&child, probe_clock_usec() + USEC_PER_SEC / 2, &text),
-				 cases[i].outcome);
-		assert_string_equal(text, cases[i].text);
-	}
-}
-
 static void every_probe_is_proved_or_excused(void **state)
 {
 	const Probe *probe;
@@ -588,7 +542,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_table_is_in_order),
 		cmocka_unit_test(the_document_is_the_table),
-		cmocka_unit_test(ends_are_judged),
 		cmocka_unit_test(the_outside_is_forgotten),
 		cmocka_unit_test(every_probe_is_proved_or_excused),
 		cmocka_unit_test(probes_get_out_where_they_can),
