@@ -169,6 +169,21 @@ def _overlay(scratch, path):
     system.mount("overlay", path, "overlay", 0, f"lowerdir={path},upperdir={upper},workdir={work}")
 
 
+# What every machine has; the mounts of a test's host besides these are nobody's business.
+MOUNTS = ("/", "/usr", "/etc", "/var", "/run", "/home", "/root", "/tmp", "/srv", "/opt", "/mnt", "/media")
+
+
+def _detach_mounts(*kept):
+    """Take away what the host has mounted elsewhere: disks, images, other roots. kept: paths that are still needed."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+        # spaces and the like are in octal (proc(5))
+        places = [line.split()[4].encode().decode("unicode_escape") for line in mounts]
+    for place in reversed(places):
+        if place not in MOUNTS and not f"{place}/".startswith(("/proc/", "/sys/", "/dev/")) \
+                and not any(f"{path}/".startswith(f"{place}/") for path in kept):
+            system.unmount(place)
+
+
 def _append(path, text):
     with open(path, "a", encoding="utf-8") as f:
         f.write(text)
@@ -199,13 +214,14 @@ def enter():
 def build(directory):
     """Make the machine: mounts, users, the installed product. `host`'s network is not touched here."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    _detach_mounts(root, directory)
     scratch = [path for path in ("/mnt", "/media") if not f"{root}/".startswith(path + "/")
                and not f"{directory}/".startswith(path + "/")][0]
     system.mount("lab", scratch, "tmpfs", system.MS_NODEV, "mode=0755,size=4g")
     for path in ("/usr", "/etc", "/var"):
         _overlay(scratch, path)
     _users()
-    _secret_places()
+    _private_places()
     _install(directory)
     _copy_tree(root, f"{scratch}/tree")
 
@@ -213,7 +229,8 @@ def build(directory):
     os.chdir("/")
     system.mount("run", "/run", "tmpfs", system.MS_NODEV | system.MS_NOSUID, "mode=0755")
     os.makedirs(LOGS, 0o700)
-    for path, mode in (("/home", "0755"), ("/root", "0700"), ("/tmp", "1777"), ("/srv", "0755"), ("/opt", "0755")):
+    for path, mode in (("/home", "0755"), ("/root", "0700"), ("/tmp", "1777"), ("/srv", "0755"), ("/opt", "0755"),
+                       ("/var/tmp", "1777"), ("/var/cache", "0755"), ("/var/log", "0755"), ("/var/spool", "0755")):
         system.mount(path.strip("/"), path, "tmpfs", system.MS_NODEV, f"mode={mode}")
     system.mount("shm", "/dev/shm", "tmpfs", system.MS_NODEV, "mode=1777")
     if cgroup2_root():
@@ -227,6 +244,7 @@ def build(directory):
     shutil.rmtree(f"{scratch}/tree")
     system.unmount(scratch)
 
+    os.symlink("../mail", "/var/spool/mail")
     for user in USERS:
         os.mkdir(user.home, 0o700)
         os.chown(user.home, user.uid, user.gid)
@@ -277,13 +295,70 @@ def _copy_tree(root, target):
 _installed = []
 
 
-def _secret_places():
-    """What of the system is masked in a jail stands in golden screens: the same on every machine."""
-    for path, mode in (("/etc/ssl/private", 0o710), ("/var/mail", 0o2775), ("/var/lib/systemd/coredump", 0o755)):
+# What only root, or a few, may read of /etc and /var, in every machine: path, mode, owner's name, group's name.
+PRIVATE = (
+    ("/etc/shadow", 0o640, "root", "shadow"),
+    ("/etc/shadow-", 0o640, "root", "shadow"),
+    ("/etc/gshadow", 0o640, "root", "shadow"),
+    ("/etc/gshadow-", 0o640, "root", "shadow"),
+    ("/etc/ssl/private/", 0o710, "root", "root"),
+    ("/etc/polkit-1/rules.d/", 0o700, "polkitd", "root"),
+    ("/var/lib/polkit-1/", 0o700, "polkitd", "root"),
+)
+# What anybody may look into and some machines have not.
+PUBLIC = (("/var/mail/", 0o2775), ("/var/lib/systemd/coredump/", 0o755))
+ABSENT = ("/etc/letsencrypt", "/etc/wireguard", "/etc/NetworkManager/system-connections", "/etc/krb5.keytab", "/etc/sudoers",
+          "/etc/sudoers.d", "/var/crash")
+# Replaced by empty ones later.
+EMPTY = {"/var/tmp", "/var/cache", "/var/log", "/var/spool"}
+
+
+def _remove(path):
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def _is_private(status):
+    if stat.S_ISLNK(status.st_mode):
+        return False
+    return status.st_mode & 0o005 != 0o005 if stat.S_ISDIR(status.st_mode) else not status.st_mode & 0o004
+
+
+def _remove_private(directory):
+    """What not everybody may read below directory goes, whichever packages have put it there."""
+    with os.scandir(directory) as entries:
+        for entry in list(entries):
+            if entry.path in EMPTY or entry.is_symlink():
+                continue
+            if _is_private(entry.stat(follow_symlinks=False)):
+                _remove(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                _remove_private(entry.path)
+
+
+def _private_places():
+    """What of the system is hidden from agents stands in golden files: the same on every machine."""
+    for path in ABSENT:
+        _remove(path)
+    texts = {}
+    for path, _, _, _ in PRIVATE:
+        if not path.endswith("/") and os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                texts[path] = file.read()
+    for directory in ("/etc", "/var"):
+        _remove_private(directory)
+    for path, mode, owner, group in PRIVATE:
+        if path.endswith("/"):
+            os.makedirs(path, exist_ok=True)
+        else:
+            _append(path, texts.get(path, ""))
+        shutil.chown(path, owner, group)
+        os.chmod(path, mode)
+    for path, mode in PUBLIC:
         os.makedirs(path, exist_ok=True)
         os.chmod(path, mode)
-    for path in ("/etc/letsencrypt", "/etc/wireguard", "/etc/NetworkManager/system-connections", "/var/crash"):
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def installed():
