@@ -9,6 +9,7 @@
 #include "service/daemon/caller-place.h"
 #include "service/daemon/cgroup.h"
 #include "service/daemon/proc.h"
+#include "service/daemon/selinux.h"
 #include "service/link/spawn.h"
 
 #define LOGIN_UID_UNSET "4294967295" /* proc_pid_loginuid(5) */
@@ -16,6 +17,7 @@
 void caller_facts_done(CallerFacts *facts)
 {
 	free(facts->oom_score_adj);
+	free(facts->selinux);
 	free(facts->login_uid);
 	free(facts->cgroup);
 	*facts = (CallerFacts){ 0 };
@@ -105,6 +107,9 @@ static int read_inherited(pid_t pid, CallerFacts *facts)
 	int r;
 
 	r = read_line(pid, "oom_score_adj", &facts->oom_score_adj);
+	if (r < 0)
+		return r;
+	r = selinux_of_caller(pid, &facts->selinux);
 	if (r < 0)
 		return r;
 	/* A kernel without CONFIG_AUDITSYSCALL has none. */

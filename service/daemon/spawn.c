@@ -9,7 +9,8 @@
  *  5. groups before gid before uid, since each needs the power that the next one drops; then it is read back;
  *  6. the keyring after the uid, so that it is the caller's; without it the session would hold root's;
  *  7. what may make us wait for the caller's own file systems, when we are the caller;
- *  8. no new privileges: from execve(2) on its user may trace it and make it execute a set-uid program.
+ *  8. the caller's SELinux context, in which the program is executed;
+ *  9. no new privileges: from execve(2) on its user may trace it and make it execute a set-uid program.
  *
  * From 5 on the child cannot be traced by its user, who shares its uid: the kernel made it undumpable with
  * the change (ptrace(2)), and execve(2) replaces all that it holds of the service.
@@ -32,6 +33,7 @@
 #include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/daemon/proc.h"
+#include "service/daemon/selinux.h"
 #include "service/link/spawn.h"
 
 /* Above all numbers that spawn.h gives, so that placing one never covers another. */
@@ -349,6 +351,9 @@ _noreturn_ static void child_run(const SpawnPlan *plan, int pipe_fd, bool in_cgr
 	r = find_kernel_file(plan->request);
 	if (r >= 0)
 		child_fail(pipe_fd, SPAWN_STAGE_DESCRIPTOR, r);
+	r = plan->facts->selinux ? selinux_set_exec("/proc/self/attr", plan->facts->selinux) : 0;
+	if (r < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_SELINUX, -r);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		child_fail(pipe_fd, SPAWN_STAGE_IDENTITY, errno);
 	execve(plan->program, argv, environment);
@@ -418,6 +423,7 @@ static const char *const stage_names[SPAWN_STAGE_MAX] = {
 	[SPAWN_STAGE_DIRECTORY] = "the directory /",  [SPAWN_STAGE_PRIORITY] = "nice and oom_score_adj",
 	[SPAWN_STAGE_LIMITS] = "the resource limits", [SPAWN_STAGE_IDENTITY] = "user and groups",
 	[SPAWN_STAGE_KEYRING] = "its keyring",        [SPAWN_STAGE_DESCRIPTORS] = "its descriptors",
+	[SPAWN_STAGE_SELINUX] = "the caller's SELinux context",
 	[SPAWN_STAGE_EXECUTE] = CS_SESSION_PATH,
 };
 
