@@ -419,10 +419,14 @@ int spawn_session(const SpawnPlan *plan, pid_t *ret_pid, int *ret_pidfd, int *re
 }
 
 static const char *const stage_names[SPAWN_STAGE_MAX] = {
-	[SPAWN_STAGE_CGROUP] = "its control group",   [SPAWN_STAGE_SESSION] = "setsid",
-	[SPAWN_STAGE_DIRECTORY] = "the directory /",  [SPAWN_STAGE_PRIORITY] = "nice and oom_score_adj",
-	[SPAWN_STAGE_LIMITS] = "the resource limits", [SPAWN_STAGE_IDENTITY] = "user and groups",
-	[SPAWN_STAGE_KEYRING] = "its keyring",        [SPAWN_STAGE_DESCRIPTORS] = "its descriptors",
+	[SPAWN_STAGE_CGROUP] = "its control group",
+	[SPAWN_STAGE_SESSION] = "setsid",
+	[SPAWN_STAGE_DIRECTORY] = "the directory /",
+	[SPAWN_STAGE_PRIORITY] = "nice and oom_score_adj",
+	[SPAWN_STAGE_LIMITS] = "the resource limits",
+	[SPAWN_STAGE_IDENTITY] = "user and groups",
+	[SPAWN_STAGE_KEYRING] = "its keyring",
+	[SPAWN_STAGE_DESCRIPTORS] = "its descriptors",
 	[SPAWN_STAGE_SELINUX] = "the caller's SELinux context",
 	[SPAWN_STAGE_EXECUTE] = CS_SESSION_PATH,
 };

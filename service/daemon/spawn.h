@@ -38,7 +38,7 @@ typedef enum SpawnStage {
 	SPAWN_STAGE_IDENTITY,    /* groups, gid, uid */
 	SPAWN_STAGE_KEYRING,     /* keyctl(2) */
 	SPAWN_STAGE_DESCRIPTOR,  /* error is the key of Launch whose file system may not be passed */
-	SPAWN_STAGE_SELINUX, /* the caller's context */
+	SPAWN_STAGE_SELINUX,     /* the caller's context */
 	SPAWN_STAGE_EXECUTE,
 	SPAWN_STAGE_MAX,
 } SpawnStage;

@@ -247,32 +247,64 @@ static int mask(PlanBuild *build, const char *name, const char *origin, const ch
 	return build_mask(build, node.path, node.mode, origin, reason);
 }
 
-/* In the order of plan_shared_directories(). */
+/* What every profile brings back of the home, read-write. */
 static const struct {
+	const char *name;
 	const char *reason;
 	bool forge;
 } shared[] = {
-	{ "skills of all agents", false },
-	{ "caches of package managers", false },
-	{ "the GitHub token", true },
-	{ "the GitLab token", true },
-	{ "what tools install for the person", false }, /* after the profile's masks */
+	{ ".agents/skills", "skills of all agents", false },
+	{ ".cache", "caches of package managers", false },
+	{ ".config/gh", "the GitHub token", true },
+	{ ".config/glab-cli", "the GitLab token", true },
 };
-#define SHARED_LOCAL (ELEMENTSOF(shared) - 1)
+
+/*
+ * ~/.local/share is hidden with the home: programs keep keys, tokens and code of the person's there, under names
+ * that no list has. These come back, after the profile's masks. A mask is of the row before it.
+ */
+static const struct {
+	const char *name;
+	EntryMode mode;
+	const char *reason;
+} share[] = {
+	{ ".local/share/uv", ENTRY_RW, "Python versions that uv installs" },
+	{ ".local/share/uv/tools", ENTRY_MASKED, "the person's own session runs what lies there" },
+	{ ".local/share/pnpm/store", ENTRY_RW, "packages that pnpm links into projects" },
+	{ ".local/share/virtualenv", ENTRY_RW, "what virtualenv makes environments from" },
+	{ ".local/share/virtualenvs", ENTRY_RW, "environments of pipenv's projects" },
+	{ ".local/share/pipx", ENTRY_RO, "programs that pipx installed" },
+};
 
 const char *const *plan_shared_directories(void)
 {
-	static const char *const names[] = { ".agents/skills",   ".cache",       ".config/gh",
-					     ".config/glab-cli", ".local/share", NULL };
+	static const char *names[ELEMENTSOF(shared) + ELEMENTSOF(share) + 1];
+	size_t n = 0;
 
-	STATIC_ASSERT(ELEMENTSOF(names) == ELEMENTSOF(shared) + 1);
+	for (size_t i = 0; i < ELEMENTSOF(shared); i++)
+		names[n++] = shared[i].name;
+	for (size_t i = 0; i < ELEMENTSOF(share); i++)
+		if (share[i].mode != ENTRY_MASKED)
+			names[n++] = share[i].name;
+	names[n] = NULL;
 	return names;
 }
 
-static int expose_shared(PlanBuild *build, size_t i)
+const char *const *plan_share_masks(void)
 {
-	int r = expose(build, plan_shared_directories()[i], EXPOSE_DIRECTORY, ENTRY_RW, "every profile",
-		       shared[i].reason);
+	static const char *names[ELEMENTSOF(share) + 1];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ELEMENTSOF(share); i++)
+		if (share[i].mode == ENTRY_MASKED)
+			names[n++] = share[i].name;
+	names[n] = NULL;
+	return names;
+}
+
+static int expose_shared(PlanBuild *build, const char *name, EntryMode mode, const char *reason)
+{
+	int r = expose(build, name, EXPOSE_DIRECTORY, mode, "every profile", reason);
 
 	return r == -ENOENT ? 0 : r;
 }
@@ -324,10 +356,10 @@ int build_profile(PlanBuild *build)
 	}
 
 	bool no_forge = config_flag(&build->request->config, CONFIG_NO_FORGE);
-	for (size_t i = 0; i < SHARED_LOCAL; i++) {
+	for (size_t i = 0; i < ELEMENTSOF(shared); i++) {
 		if (shared[i].forge && no_forge)
 			continue;
-		r = expose_shared(build, i);
+		r = expose_shared(build, shared[i].name, ENTRY_RW, shared[i].reason);
 		if (r < 0)
 			return r;
 	}
@@ -341,17 +373,6 @@ int build_profile(PlanBuild *build)
 			return r;
 	}
 	return 0;
-}
-
-/* Below .local/share: what the person's own session runs code from, or keeps keys in. */
-static const char *const share_masks[] = {
-	"applications", "claude",      "dbus-1", "systemd",    "bash-completion", "fish",     "zsh",
-	"nvim",         "gnome-shell", "plasma", "kservices5", "keyrings",        "kwalletd", NULL,
-};
-
-const char *const *plan_share_masks(void)
-{
-	return share_masks;
 }
 
 /*
@@ -394,54 +415,50 @@ static int expose_tool(PlanBuild *build, const char *name)
 	return place ? plan_add_bind(build->plan, &node, place, ENTRY_RO, origin, reason) : -ENOMEM;
 }
 
+/*
+ * Can all masks of share[row] be laid? Return: 1; 0 with a warning, and nothing of it may be shown; -ENOMEM or
+ * another negative errno.
+ */
+static int can_be_masked(PlanBuild *build, size_t row)
+{
+	for (size_t i = row + 1; i < ELEMENTSOF(share) && share[i].mode == ENTRY_MASKED; i++) {
+		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+		int r = find_mask(build, share[i].name, &node);
+
+		if (r == -EACCES)
+			r = plan_warn(
+				build->plan,
+				"%s/%s stays hidden: its mode keeps even its owner out, and what is in it "
+				"could not be kept from the agent; chmod u+rwx it",
+				build->home, share[row].name);
+		else if (r == -ELOOP)
+			r = plan_warn(
+				build->plan,
+				"%s/%s stays hidden: %s in it is a link, and could not be kept from the "
+				"agent; put the directory itself there",
+				build->home, share[row].name, strrchr(share[i].name, '/') + 1);
+		else if (r >= 0)
+			continue;
+		return r;
+	}
+	return 1;
+}
+
 int build_share(PlanBuild *build)
 {
 	static const char *const tools[] = { ".local/bin/uv", ".local/bin/uvx" };
-	bool whole = true;
-	int r;
+	int whole = 1, r = 0;
 
-	for (size_t i = 0; share_masks[i] && whole; i++) {
-		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-		_cleanup_free_ char *name = below(".local/share", share_masks[i]);
-
-		r = name ? find_mask(build, name, &node) : -ENOMEM;
-		if (r < 0 && r != -ELOOP && r != -EACCES)
-			return r;
-		if (r == -EACCES) {
-			whole = false;
-			r = plan_warn(build->plan,
-				      "%s/.local/share stays hidden: its mode keeps even its owner out, and "
-				      "what is in it could not be kept from the agent; chmod u+rwx it",
-				      build->home);
-			if (r < 0)
-				return r;
-		} else if (r == -ELOOP) {
-			whole = false;
-			r = plan_warn(build->plan,
-				      "%s/.local/share stays hidden: %s in it is a link, and could not be "
-				      "kept from the agent; "
-				      "put the directory itself there",
-				      build->home, share_masks[i]);
-			if (r < 0)
-				return r;
-		}
+	for (size_t i = 0; i < ELEMENTSOF(share); i++) {
+		if (share[i].mode != ENTRY_MASKED) {
+			whole = can_be_masked(build, i);
+			if (whole > 0)
+				r = expose_shared(build, share[i].name, share[i].mode, share[i].reason);
+		} else if (whole > 0)
+			r = mask(build, share[i].name, "every profile", share[i].reason);
+		if (whole < 0 || r < 0)
+			return r < 0 ? r : whole;
 	}
-
-	if (whole) {
-		r = expose_shared(build, SHARED_LOCAL);
-		if (r < 0)
-			return r;
-	}
-	for (size_t i = 0; share_masks[i] && whole; i++) {
-		_cleanup_free_ char *name = below(".local/share", share_masks[i]);
-
-		r = name ? mask(build, name, "every profile",
-				"the person's own session runs code from there, or keeps keys in it")
-			 : -ENOMEM;
-		if (r < 0)
-			return r;
-	}
-
 	for (size_t i = 0; i < ELEMENTSOF(tools); i++) {
 		r = expose_tool(build, tools[i]);
 		if (r < 0)

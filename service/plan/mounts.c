@@ -17,7 +17,7 @@
  *                               the person's credential stores that links lead out of the home are covered too
  *  7  state of the profile      ... after 6, which it reaches through
  *  8  masks of the profile      ... after 7, which they cover
- *  9  .local/share, its masks   ... in this order, for the same reason
+ *  9  parts of .local/share      ... and their masks, for the same reason
  * 10  uv, uvx                   read-only
  * 11  the agent                 read-only, after 8 and 9: it may lie below a mask of theirs; then the programs
  *                               that its settings name (mounts-named.c)

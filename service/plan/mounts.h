@@ -113,10 +113,10 @@ int plan_make(const SessionRequest *request, const Profile *profile, const PlanF
 	      const PlanView *view, Plan *ret, const char **ret_error, char **ret_problem);
 void plan_done(Plan *plan);
 
-/* The directories of every profile below the home that are brought back read-write; NULL-terminated. */
+/* The directories below the home that every profile brings back; NULL-terminated. */
 const char *const *plan_shared_directories(void);
 
-/* The names below ~/.local/share that are covered where they exist; NULL-terminated. */
+/* What is covered below them, as paths below the home; NULL-terminated. */
 const char *const *plan_share_masks(void);
 
 const char *entry_kind_to_string(EntryKind kind);

@@ -285,35 +285,34 @@ static int find_sockets(Preparation *preparation, const PlanFacts *facts, char *
 }
 
 /* What is masked below a directory that the agent may write must exist, or the agent makes it. */
+static int make_placeholder(Preparation *preparation, const char *mask, char **ret_problem)
+{
+	const char *slash = strrchr(mask, '/');
+	const char *const names[] = { slash + 1, NULL };
+	_cleanup_free_ char *directory = NULL;
+
+	if (asprintf(&directory, "%s/%.*s", preparation->request->home, (int)(slash - mask), mask) < 0) {
+		directory = NULL;
+		return -ENOMEM;
+	}
+	return placeholders_make(&preparation->placeholders, directory, names, ret_problem);
+}
+
 static int make_placeholders(Preparation *preparation, char **ret_problem)
 {
 	const SessionRequest *request = preparation->request;
+	const char *const *masks = plan_share_masks();
 	PlanView view = view_functions(&preparation->view);
-	_cleanup_free_ char *share = NULL;
 	int r;
 
-	if (asprintf(&share, "%s/.local/share", request->home) < 0) {
-		share = NULL;
-		return -ENOMEM;
-	}
 	r = placeholders_begin(&preparation->placeholders, &view, request->home, request->uid, ret_problem);
-	if (r == 0)
-		r = placeholders_make(&preparation->placeholders, share, plan_share_masks(), ret_problem);
+	for (size_t i = 0; masks[i] && r == 0; i++)
+		r = make_placeholder(preparation, masks[i], ret_problem);
 	for (size_t i = 0; preparation->profile->session_names[i] && r == 0; i++) {
 		_cleanup_free_ char *mask =
 			profile_path(preparation->profile, preparation->profile->session_names[i]);
-		_cleanup_free_ char *directory = NULL;
 
-		if (!mask)
-			return -ENOMEM;
-		char *slash = strrchr(mask, '/');
-		const char *const names[] = { slash + 1, NULL };
-		*slash = 0;
-		if (asprintf(&directory, "%s/%s", request->home, mask) < 0) {
-			directory = NULL;
-			return -ENOMEM;
-		}
-		r = placeholders_make(&preparation->placeholders, directory, names, ret_problem);
+		r = mask ? make_placeholder(preparation, mask, ret_problem) : -ENOMEM;
 	}
 	return r;
 }

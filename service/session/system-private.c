@@ -9,6 +9,8 @@
 #include "service/plan/workspace-rules.h"
 
 #define FILES_MAX 4u /* of one directory: with more of them it is hidden as a whole */
+#define PLACES_FEW 12u
+#define FOLD_LEAST 4u /* places, to be put together without need */
 #define DEPTH_MAX 64u
 #define OWN_BUDGET_DEPTH 2u /* "/var/lib/x" */
 #define ENTRIES_MAX 50000u
@@ -116,40 +118,56 @@ static int walk_directory(Walk *walk, int directory_fd, const char *path, unsign
 	return r < 0 ? r : 0;
 }
 
-/* How many places would be one if the directory of this one were hidden? */
-static size_t count_beside(const Walk *walk, const char *directory, size_t n)
+static size_t count_within(const Walk *walk, const char *directory)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < walk->n; i++)
-		count += strncmp(walk->places[i], directory, n) == 0 && walk->places[i][n] == '/';
+		count += path_is_within(walk->places[i], directory);
 	return count;
 }
 
-/* Put the largest group of places together. Return: 0, -E2BIG when there is none, -ENOMEM. */
-static int walk_fold(Walk *walk)
+/* The directory with most places, of those with the same the deepest. Return: it, to be freed, NULL, with *error. */
+static char *find_fullest(const Walk *walk, size_t least, int *error)
 {
 	_cleanup_free_ char *best = NULL;
-	size_t best_count = 1, n = 0;
+	size_t root = strlen(walk->what->root), best_count = least - 1;
 
 	for (size_t i = 0; i < walk->n; i++) {
-		const char *place = walk->places[i];
-		_cleanup_free_ char *directory = strndup(place, (size_t)(strrchr(place, '/') - place));
-		size_t count;
+		_cleanup_free_ char *directory = strdup(walk->places[i]);
 
-		if (!directory)
-			return -ENOMEM;
-		if (is_one_of(directory, walk->what->kept) || streq(directory, walk->what->root))
-			continue;
-		count = count_beside(walk, directory, strlen(directory));
-		if (count <= best_count)
-			continue;
-		best_count = count;
-		free(best);
-		best = TAKE_PTR(directory);
+		for (char *slash;
+		     directory && (slash = strrchr(directory, '/')) && slash > directory + root;) {
+			size_t count;
+
+			*slash = 0;
+			if (is_one_of(directory, walk->what->kept))
+				continue;
+			count = count_within(walk, directory);
+			if (count <= best_count)
+				continue;
+			best_count = count;
+			free(best);
+			best = strdup(directory);
+		}
+		if (!directory || (best_count >= least && !best)) {
+			*error = -ENOMEM;
+			return NULL;
+		}
 	}
+	return TAKE_PTR(best);
+}
+
+/* Put the largest group together, where it has so many places. Return: 1, 0 when there is none, -ENOMEM. */
+static int walk_fold(Walk *walk, size_t least)
+{
+	_cleanup_free_ char *best = NULL;
+	size_t n = 0;
+	int r = 0;
+
+	best = find_fullest(walk, least, &r);
 	if (!best)
-		return -E2BIG;
+		return r;
 	for (size_t i = 0; i < walk->n; i++)
 		if (path_is_within(walk->places[i], best))
 			freep(&walk->places[i]);
@@ -157,7 +175,8 @@ static int walk_fold(Walk *walk)
 			walk->places[n++] = walk->places[i];
 	walk->places[n] = NULL;
 	walk->n = n;
-	return walk_add(walk, best);
+	r = walk_add(walk, best);
+	return r < 0 ? r : 1;
 }
 
 int system_private_find(const SystemPrivate *what, char ***places, char ***warnings, char **ret_problem)
@@ -169,8 +188,13 @@ int system_private_find(const SystemPrivate *what, char ***places, char ***warni
 	if (fd < 0)
 		return 0;
 	r = walk_directory(&walk, fd, what->root, 0, &budget);
-	while (r == 0 && walk.n > SYSTEM_PRIVATE_MAX)
-		r = walk_fold(&walk);
+	/* A plan should stay small; where that costs too much of what is readable, it may grow. */
+	while (r == 0 && walk.n > PLACES_FEW && (r = walk_fold(&walk, FOLD_LEAST)) == 1)
+		r = 0;
+	while (r == 0 && walk.n > SYSTEM_PRIVATE_MAX && (r = walk_fold(&walk, 2)) == 1)
+		r = 0;
+	if (r == 0 && walk.n > SYSTEM_PRIVATE_MAX)
+		r = -E2BIG;
 	for (size_t i = 0; r == 0 && i < walk.n; i++)
 		r = strings_append(places, walk.places[i]);
 	if (r == -E2BIG)

@@ -9,7 +9,7 @@
 
 #include "dbus/base.h"
 
-#define SYSTEM_PRIVATE_MAX 48u /* places: each is a mount */
+#define SYSTEM_PRIVATE_MAX 40u /* places of one root: each is a mount */
 
 typedef struct SystemPrivate {
 	const char *root;        /* what is looked through, "/etc" */

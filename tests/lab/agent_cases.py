@@ -282,8 +282,8 @@ def packages_that_cannot_run(lab):
     lab.run([program("codex")]).refused(127, f"{place}/dist/cli.js needs node, which no session sees",
                                         "'sudo claude-sandbox install codex'")
     clear(lab, ALICE)
-    publish(ALICE, f"{ALICE.home}/.local/share/npm", "@openai/codex")
-    link(ALICE, f"{ALICE.home}/.local/bin/codex", "../share/npm/bin/tool")
+    publish(ALICE, f"{ALICE.home}/.local/share/uv/npm", "@openai/codex")
+    link(ALICE, f"{ALICE.home}/.local/bin/codex", "../share/uv/npm/bin/tool")
     machine.write("/usr/bin/node", "#!/bin/sh\n", 0o755)
     lab.undo.append(lambda: os.unlink("/usr/bin/node"))
     lab.run([program("codex")]).refused(125, "agents may write", ".local/share", "'sudo claude-sandbox install codex'")

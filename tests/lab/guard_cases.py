@@ -312,8 +312,8 @@ def session_process():
 def next_launch_sweeps_what_a_kill_left(lab):
     """Files and directories; but nothing that is not ours by then, and nothing through a link."""
     for user in BOTH:
-        top, share = lab.workspace(user, "swept"), f"{user.home}/.local/share"
-        own(user, f"{user.home}/.local", share, f"{top}/bin", f"{top}/other")
+        top, share = lab.workspace(user, "swept"), f"{user.home}/.local/share/uv"
+        own(user, f"{user.home}/.local", f"{user.home}/.local/share", share, f"{top}/bin", f"{top}/other")
         lab.shell("true", user).ok()
         wait_for(lambda: not lab.sessions(), "nothing runs")
         before = sorted(os.listdir(share))
@@ -331,7 +331,7 @@ def next_launch_sweeps_what_a_kill_left(lab):
         os.link(f"{top}/bin/claude-sandbox", f"{top}/second")
         os.rename(f"{top}/other", f"{top}/moved")
         os.symlink("moved", f"{top}/other")
-        with Held(lab, user, script="echo ready; ls ~/.local/share; read x; exit 3") as held:
+        with Held(lab, user, script="echo ready; ls ~/.local/share/uv; read x; exit 3") as held:
             equal(sorted(os.listdir(f"{top}/bin")), ["claude-sandbox", "codex", "pi"], f"{user}: while the next one runs")
             equal(sorted(os.listdir(f"{top}/moved")), sorted(NAMES), f"{user}: through a link")
             equal(held.end(), 3)

@@ -176,17 +176,17 @@ def uncovered(lab, user, path, *commands):
 def masks_that_come_off_end_the_session(lab):
     """A mount goes along with what it lies on, and goes for good with what is removed or renamed over."""
     for user in (ALICE, ROOT):
-        share = f"{user.home}/.local/share"
-        machine.write(f"{share}/nvim/init", "", 0o644, user)
+        share = f"{user.home}/.local/share/uv"
+        machine.write(f"{share}/tools/init", "", 0o644, user)
         machine.write(f"{share}/new/plugin", "", 0o644, user)
-        for directory in (f"{share}/nvim", f"{share}/new", share, f"{user.home}/.local"):
+        for directory in (f"{share}/tools", f"{share}/new", share, f"{user.home}/.local/share", f"{user.home}/.local"):
             os.chown(directory, user.uid, user.gid)
-        uncovered(lab, user, f"{share}/nvim", ["/bin/mv", f"{share}/nvim", f"{share}/nvim.bak"])
-        lab.run(["/bin/mkdir", "-p", f"{share}/keyrings"], user).ok()
-        uncovered(lab, user, f"{share}/keyrings", ["/bin/rmdir", f"{share}/keyrings"])
-        lab.run(["/bin/mkdir", "-p", f"{share}/keyrings"], user).ok()
-        uncovered(lab, user, f"{share}/keyrings", ["/bin/mv", "-T", f"{share}/new", f"{share}/keyrings"])
-        subprocess.run(["/bin/rm", "-rf", f"{share}/nvim.bak", f"{share}/keyrings"], check=True)
+        uncovered(lab, user, f"{share}/tools", ["/bin/mv", f"{share}/tools", f"{share}/tools.bak"])
+        lab.run(["/bin/mkdir", "-p", f"{share}/tools"], user).ok()
+        uncovered(lab, user, f"{share}/tools", ["/bin/rmdir", f"{share}/tools"])
+        lab.run(["/bin/mkdir", "-p", f"{share}/tools"], user).ok()
+        uncovered(lab, user, f"{share}/tools", ["/bin/mv", "-T", f"{share}/new", f"{share}/tools"])
+        subprocess.run(["/bin/rm", "-rf", f"{share}/tools.bak", f"{share}/tools"], check=True)
 
 
 @test(60, needs="bus")
@@ -203,14 +203,14 @@ def shadow_that_is_replaced_ends_roots_session(lab):
 @test(60, needs="bus")
 def other_changes_beside_masks_end_nothing(lab):
     """Names that are not hidden, and what lies in hidden directories."""
-    share = f"{ALICE.home}/.local/share"
-    machine.write(f"{share}/fish/config", "", 0o644, ALICE)
-    for directory in (f"{share}/fish", share, f"{ALICE.home}/.local"):
+    share = f"{ALICE.home}/.local/share/uv"
+    machine.write(f"{share}/tools/config", "", 0o644, ALICE)
+    for directory in (f"{share}/tools", share, f"{ALICE.home}/.local/share", f"{ALICE.home}/.local"):
         os.chown(directory, ALICE.uid, ALICE.gid)
     with Held(lab, ALICE) as held:
-        for command in (["/bin/mkdir", f"{share}/other"], ["/bin/mv", f"{share}/other", f"{share}/fish/other"],
-                        ["/bin/mv", f"{share}/fish/other", f"{share}/other"], ["/bin/rmdir", f"{share}/other"],
-                        ["/usr/bin/touch", f"{share}/fish/config"]):
+        for command in (["/bin/mkdir", f"{share}/other"], ["/bin/mv", f"{share}/other", f"{share}/tools/other"],
+                        ["/bin/mv", f"{share}/tools/other", f"{share}/other"], ["/bin/rmdir", f"{share}/other"],
+                        ["/usr/bin/touch", f"{share}/tools/config"]):
             lab.run(command, ALICE).ok()
         equal(held.end(), 3)
         equal(held.process.stderr.read(), b"")

@@ -64,19 +64,19 @@ def nobody_waits_for_an_agents_lease(lab):
 
 
 def closed_and_opened(lab, user, mode, share, cache, codex):
-    machine.write(f"{share}/keyrings/key", "SECRET", 0o600, user)
+    machine.write(f"{share}/tools/key", "SECRET", 0o600, user)
     machine.write(f"{codex}/packages/program", "SECRET", 0o700, user)
-    own(user, f"{user.home}/.local", share, f"{share}/keyrings", f"{user.home}/.cache", cache, codex, f"{codex}/packages")
+    own(user, f"{user.home}/.local", f"{user.home}/.local/share", share, f"{share}/tools", f"{user.home}/.cache", cache, codex, f"{codex}/packages")
     with Listener(f"{cache}/s", user):
-        lab.shell(f"chmod {mode} ~/.local/share ~/.cache/shut", user)
-        for name in set(os.listdir(share)) - {"keyrings"}:
-            subprocess.run(["/bin/rm", "-rf", f"{share}/{name}"], check=True)
-        script = ("chmod 700 ~/.local/share ~/.cache/shut; cat ~/.local/share/keyrings/key; mkdir -p ~/.local/share/fish/evil;"
+        lab.shell(f"chmod {mode} ~/.local/share/uv ~/.cache/shut", user)
+        if mode == "500":      # what is missing could not be made to be hidden
+            subprocess.run(["/bin/rm", "-rf", f"{share}/tools"], check=True)
+        script = ("chmod 700 ~/.local/share/uv ~/.cache/shut; cat ~/.local/share/uv/tools/key; mkdir -p ~/.local/share/uv/tools/evil;"
                   f" {PROBE} connect {cache}/s; exit 0")
         result = lab.shell(script, user)
         holds(b"SECRET" not in result.out and b"connected" not in result.out, f"{user} {mode}: {result!r}")
         holds(b"chmod u+rwx" in result.err or mode == "500" and user is ROOT, f"{user} {mode}: {result!r}")
-        holds(not os.path.exists(f"{share}/fish/evil"), f"{user} {mode}: planted")
+        holds(not os.path.exists(f"{share}/tools/evil"), f"{user} {mode}: planted")
         # the socket's own mode is its owner's as well
         os.chmod(cache, 0o700)
         os.chmod(f"{cache}/s", 0)
@@ -94,7 +94,7 @@ def modes_take_no_mask_away(lab):
     """An agent closes a directory of its person's; the next one opens it, and would find what no mask lies on."""
     for user in (ALICE, ROOT):
         machine.write(f"{user.home}/.local/bin/codex", "#!/bin/bash\nshift 2; exec /bin/bash \"$@\"\n", 0o755, user)
-        share, cache, codex = f"{user.home}/.local/share", f"{user.home}/.cache/shut", f"{user.home}/.codex"
+        share, cache, codex = f"{user.home}/.local/share/uv", f"{user.home}/.cache/shut", f"{user.home}/.codex"
         for mode in ("000", "500"):
             try:
                 closed_and_opened(lab, user, mode, share, cache, codex)

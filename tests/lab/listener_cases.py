@@ -49,7 +49,7 @@ def sockets_in_shown_directories_are_covered(lab):
     for user in BOTH:
         workspace = lab.workspace(user, "listening")
         lab.install_agent(user)
-        for path in (f"{workspace}/run/dev.sock", f"{user.home}/.cache/tool/s", f"{user.home}/.local/share/tool/s",
+        for path in (f"{workspace}/run/dev.sock", f"{user.home}/.cache/tool/s", f"{user.home}/.local/share/uv/tool/s",
                      f"{user.home}/.claude/s"):
             with Listener(path, user):
                 outside = lab.run([PROBE, "connect", path], user)

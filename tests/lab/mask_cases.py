@@ -56,10 +56,10 @@ def stays(result, what, namespaces=True):
 @test(60, needs="bus")
 def outside_the_attempts_succeed(lab):
     """The program that the other tests believe: without anything that holds, each of them does what it says."""
-    share = f"{ALICE.home}/.local/share"
-    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish")
-    found = outcomes(lab.run([UNMASK, share, "fish"], ALICE))
-    for name in ("fish", "away-by-a-test"):
+    share = f"{ALICE.home}/.local/share/uv"
+    own(ALICE, f"{ALICE.home}/.local", f"{ALICE.home}/.local/share", share, f"{share}/tools")
+    found = outcomes(lab.run([UNMASK, share, "tools"], ALICE))
+    for name in ("tools", "away-by-a-test"):
         shutil.rmtree(f"{share}/{name}", ignore_errors=True)
     for way in NAMESPACES | {"jail"}:
         equal(found[way], dict.fromkeys(TRIES, "done"), way)
@@ -68,26 +68,24 @@ def outside_the_attempts_succeed(lab):
 @test(90, needs="bus")
 def masked_places_stay_in_every_namespace(lab):
     """Directories of the home's, those that are there and those that the session made; agents' programs; sockets' covers."""
-    share = f"{ALICE.home}/.local/share"
-    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish", f"{ALICE.home}/.claude", f"{ALICE.home}/.claude/local",
-        f"{ALICE.home}/.codex", f"{ALICE.home}/.codex/packages")
-    for path in (f"{share}/fish/config.fish", f"{ALICE.home}/.claude/local/claude", f"{ALICE.home}/.codex/packages/codex"):
-        machine.write(path, "mine", 0o644, ALICE)
-    shutil.rmtree(f"{share}/zsh", ignore_errors=True)
+    share = f"{ALICE.home}/.local/share/uv"
+    own(ALICE, f"{ALICE.home}/.local", f"{ALICE.home}/.local/share", share, f"{share}/tools", f"{ALICE.home}/.claude",
+        f"{ALICE.home}/.claude/local")
+    machine.write(f"{ALICE.home}/.claude/local/claude", "mine", 0o644, ALICE)
+    shutil.rmtree(f"{share}/tools")      # the session makes it
     with Held(lab, ALICE) as other:
         before = things(ALICE.home)
-        for name in ("fish", "zsh", "systemd"):
-            result = lab.shell(f"{UNMASK} {share} {name}")
+        result = lab.shell(f"{UNMASK} {share} tools")
+        stays(result, "tools")
+        equal(result.err, b"")
+        lab.install_agent(ALICE, "claude", source=UNMASK)
+        for name in ("local", "jobs"):
+            result = lab.run(["/usr/local/bin/claude", f"{ALICE.home}/.claude", name], ALICE)
             stays(result, name)
             equal(result.err, b"")
-        for agent, directory, name in (("claude", ".claude", "local"), ("codex", ".codex", "packages")):
-            lab.install_agent(ALICE, agent, source=UNMASK)
-            result = lab.run([f"/usr/local/bin/{agent}", f"{ALICE.home}/{directory}", name], ALICE)
-            lab.remove_agent(ALICE, agent)
-            stays(result, f"{directory}/{name}")
-            equal(result.err, b"")
+        lab.remove_agent(ALICE, "claude")
         after = things(ALICE.home)
-        for path in (share, f"{ALICE.home}/.claude/local", f"{ALICE.home}/.codex/packages"):
+        for path in (share, f"{ALICE.home}/.claude/local"):
             equal({p: v for p, v in after.items() if p.startswith(path)},
                   {p: v for p, v in before.items() if p.startswith(path)}, path)
         equal(other.end(), 3)
@@ -119,22 +117,22 @@ def places_below_tmp_stay(lab):
 @test(60, needs="bus")
 def sessions_without_namespaces_have_them_too(lab):
     """Root's: the places hold, and no namespace can be made."""
-    share = f"{ROOT.home}/.local/share"
-    own(ROOT, f"{ROOT.home}/.local", share, f"{share}/fish")
+    share = f"{ROOT.home}/.local/share/uv"
+    own(ROOT, f"{ROOT.home}/.local", f"{ROOT.home}/.local/share", share, f"{share}/tools")
     before = things(share)
-    stays(lab.shell(f"{UNMASK} {share} fish", ROOT), "root", namespaces=False)
+    stays(lab.shell(f"{UNMASK} {share} tools", ROOT), "root", namespaces=False)
     equal(things(share), before)
 
 
 @test(60, needs="bus")
 def other_names_are_the_agents(lab):
     """What is not masked can be made, moved and removed, from a namespace of the agent's too; bwrap works in bwrap."""
-    share = f"{ALICE.home}/.local/share"
-    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish")
+    share = f"{ALICE.home}/.local/share/uv"
+    own(ALICE, f"{ALICE.home}/.local", f"{ALICE.home}/.local/share", share, f"{share}/tools")
     lab.shell(f"cd {share} && mkdir mine && mv mine other && echo x > other/file && rm -r other").ok()
     nested = ("bwrap --unshare-user --unshare-pid --unshare-ipc --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp"
               f" --bind {share} {share}")
-    result = lab.shell(f"{nested} sh -c 'cd {share} && mkdir mine && mv mine other && ls fish && rmdir other && echo done';"
+    result = lab.shell(f"{nested} sh -c 'cd {share} && mkdir mine && mv mine other && ls tools && rmdir other && echo done';"
                        f" {nested} {nested} echo deep").ok()
     equal(result.out, b"done\ndeep\n")
 
@@ -142,27 +140,27 @@ def other_names_are_the_agents(lab):
 @test(60, needs="bus")
 def the_person_may_replace_what_is_masked(lab):
     """From outside nothing is held: the session ends, what the person put there stays, and what was there too."""
-    share = f"{ALICE.home}/.local/share"
-    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish", f"{share}/mine")
-    machine.write(f"{share}/mine/config.fish", "new", 0o644, ALICE)
+    share = f"{ALICE.home}/.local/share/uv"
+    own(ALICE, f"{ALICE.home}/.local", f"{ALICE.home}/.local/share", share, f"{share}/tools", f"{share}/mine")
+    machine.write(f"{share}/mine/ruff", "new", 0o644, ALICE)
     with Held(lab, ALICE) as held:
-        wanted = os.lstat(f"{share}/mine").st_ino, os.lstat(f"{share}/fish").st_ino
-        lab.run(["/bin/mv", f"{share}/fish", f"{share}/fish.old"], ALICE).ok()
-        lab.run(["/bin/mv", f"{share}/mine", f"{share}/fish"], ALICE).ok()
+        wanted = os.lstat(f"{share}/mine").st_ino, os.lstat(f"{share}/tools").st_ino
+        lab.run(["/bin/mv", f"{share}/tools", f"{share}/tools.old"], ALICE).ok()
+        lab.run(["/bin/mv", f"{share}/mine", f"{share}/tools"], ALICE).ok()
         equal(held.process.wait(10), -9)
         equal(held.process.stderr.read().decode(),
-              f"claude-sandbox: the session was ended: {share}/fish is hidden from the agent, and was replaced from outside, "
+              f"claude-sandbox: the session was ended: {share}/tools is hidden from the agent, and was replaced from outside, "
               "which uncovers it; start it anew\n")
-    equal((os.lstat(f"{share}/fish").st_ino, os.lstat(f"{share}/fish.old").st_ino), wanted)
-    shutil.rmtree(f"{share}/fish.old")
+    equal((os.lstat(f"{share}/tools").st_ino, os.lstat(f"{share}/tools.old").st_ino), wanted)
+    shutil.rmtree(f"{share}/tools.old")
     wait_for(lambda: not lab.sessions(), "nothing of it stays")
 
 
 @test(60, needs="bus")
 def places_that_cannot_be_held_refuse(lab):
     """No mount namespace, no mounts, no other root: with the cause; and the next launch works."""
-    share = f"{ALICE.home}/.local/share"
-    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish")
+    share = f"{ALICE.home}/.local/share/uv"
+    own(ALICE, f"{ALICE.home}/.local", f"{ALICE.home}/.local/share", share, f"{share}/tools")
     before = things(ALICE.home)
     mounts = "no mount namespace can be made"
     for words, number, *causes in (("unshare {} 6 131072", errno.EPERM, mounts, "Operation not permitted"),
@@ -181,14 +179,14 @@ def places_that_cannot_be_held_refuse(lab):
 @test(60, needs="bus")
 def what_is_replaced_before_it_is_masked_ends_the_session(lab):
     """After the place was held and before bwrap mounted its mask: that would lie on what nothing holds."""
-    share = f"{ALICE.home}/.local/share"
-    own(ALICE, f"{ALICE.home}/.local", share, f"{share}/fish", f"{share}/mine")
-    before_bwrap(lab, f"mv {share}/fish {share}/fish.old; mv {share}/mine {share}/fish", 1)
+    share = f"{ALICE.home}/.local/share/uv"
+    own(ALICE, f"{ALICE.home}/.local", f"{ALICE.home}/.local/share", share, f"{share}/tools", f"{share}/mine")
+    before_bwrap(lab, f"mv {share}/tools {share}/tools.old; mv {share}/mine {share}/tools", 1)
     result = lab.shell("echo ready; exec tail -f /dev/null")
     equal(result.status, -9, repr(result))
-    holds(f"claude-sandbox: the session was ended: {share}/fish is hidden from the agent".encode() in result.err, repr(result))
+    holds(f"claude-sandbox: the session was ended: {share}/tools is hidden from the agent".encode() in result.err, repr(result))
     lab.restore()
-    shutil.rmtree(f"{share}/fish.old")
+    shutil.rmtree(f"{share}/tools.old")
     lab.shell("true").ok()
 
 

@@ -295,7 +295,8 @@ def ordinary_plans_have_few_mounts(lab):
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
             machines = {line.split()[4] for line in f} - {"/", "/home", "/root", "/tmp", "/run"}
         mounts = [place for place in result.out.decode().split() if place not in machines and not place.startswith("/dev/")]
-        holds(30 < len(mounts) <= 60, f"{user}: {len(mounts)} mounts: {mounts}")
+        # of root's: what the machine has in /etc and /var that only root may read
+        holds(20 < len(mounts) <= (60 if user is ALICE else 100), f"{user}: {len(mounts)} mounts: {mounts}")
 
 class Swapping:
     """An agent in a session of its own that swaps things round as fast as it can until it is let go."""

@@ -94,7 +94,7 @@ def with_much_in_the_plan(lab):
     os.chmod("/srv/shared", 0o1777)
     for user in BOTH:
         own(user, f"{user.home}/.local", f"{user.home}/.local/bin", f"{user.home}/.local/share",
-            f"{user.home}/.local/share/fish", f"{user.home}/.local/share/nvim", f"{user.home}/.cache", f"{user.home}/.cache/run")
+            f"{user.home}/.local/share/uv", f"{user.home}/.local/share/uv/tools", f"{user.home}/.cache", f"{user.home}/.cache/run")
         machine.write(f"{user.home}/.netrc", "machine example password secret\n", 0o600, user)
         workspace = lab.workspace(user, "much")
         own(user, f"{workspace}/bin")

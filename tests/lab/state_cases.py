@@ -323,7 +323,7 @@ def listing(top, skip=()):
 
 
 # In these, something stands while a session runs, for what is mounted there: their own times change.
-TIMES = (".local/share", ".claude", ".codex", "linked/tools")
+TIMES = (".local/share/uv", ".claude", ".codex", "linked/tools")
 
 
 def without_times(found, home):
@@ -343,7 +343,7 @@ def git(user, *words):
 
 def places_of(user):
     """A repository with a work tree elsewhere, a directory in it that stands ahead on PATH, and a home in use."""
-    for name in (".claude/settings.json", ".codex/config.toml", ".pi/agent/settings.json", ".cache/x", ".local/share/x",
+    for name in (".claude/settings.json", ".codex/config.toml", ".pi/agent/settings.json", ".cache/x", ".local/share/uv/x",
                  ".config/gh/hosts.yml", ".agents/skills/x", "bin/x"):
         machine.write(f"{user.home}/{name}", "", 0o600, user)
     machine.write(f"{user.home}/.claude.json", '{"a": 1}', 0o600, user)

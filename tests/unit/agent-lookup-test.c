@@ -223,8 +223,8 @@ static void nothing_that_agents_write(void **state)
 						  PROGRAM_("/opt/claude", NULL),
 						  { 0 } };
 	static const FakeNode share[] = { LINK_("~/.local/bin/claude",
-						"/home/user/.local/share/pnpm/node_modules/c/cli.js"),
-					  PROGRAM_("~/.local/share/pnpm/node_modules/c/cli.js", NULL),
+						"/home/user/.local/share/uv/node_modules/c/cli.js"),
+					  PROGRAM_("~/.local/share/uv/node_modules/c/cli.js", NULL),
 					  { 0 } };
 	static const FakeNode node[] = { PROGRAM_("~/.local/bin/claude", "#!/home/user/.cache/node\n"),
 					 PROGRAM_("~/.cache/node", NULL),

@@ -31,8 +31,8 @@ static const FakeNode machine[] = {
 	{ "/mnt/again", S_IFDIR | 0755, 1000 },
 	{ "/mnt/again/a/bin", S_IFDIR | 0755, 1000 },
 	{ "/home/user/bin", S_IFDIR | 0755, 1000 },
-	{ "/home/user/.local/share/pnpm", S_IFDIR | 0755, 1000 },
-	{ "/home/user/.local/share/nvim/bin", S_IFDIR | 0755, 1000 },
+	{ "/home/user/.local/share/uv/bin", S_IFDIR | 0755, 1000 },
+	{ "/home/user/.local/share/uv/tools/bin", S_IFDIR | 0755, 1000 },
 	{ 0 },
 };
 
@@ -143,8 +143,8 @@ static void test_which_directories(void **state)
 		{ "/mnt/again:/usr/local/bin", PROJECT },
 		/* what agents do not write, and what they do in every session */
 		{ "~/.local/bin:~/bin:~/none:/opt/tools:/tmp:/usr/local/bin", "" },
-		{ "~/.local/share/pnpm:/usr/local/bin", "/home/user/.local/share/pnpm" },
-		{ "~/.local/share/nvim/bin:~/.local/share/nvim/none:/usr/local/bin", "" },
+		{ "~/.local/share/uv/bin:/usr/local/bin", "/home/user/.local/share/uv/bin" },
+		{ "~/.local/share/uv/tools/bin:~/.local/share/nvim/none:/usr/local/bin", "" },
 		{ "~/src:~/src/project/../missing:/usr/local/bin", "" },
 	};
 

@@ -298,6 +298,43 @@ static void what_only_root_may_read(void **state)
 	plan_fixture_done(&fixture);
 }
 
+/* Whatever its name: what is in ~/.local/share is hidden, but for what tools need, which has its mode. */
+static void the_share_is_hidden_but_for_tools(void **state)
+{
+	static const FakeNode more[] = {
+		{ "~/.local/share/mkcert/rootCA-key.pem", S_IFREG | 0600, 1000 },
+		{ "~/.local/share/containers/secrets", S_IFREG | 0600, 1000 },
+		{ "~/.local/share/mise/shims", S_IFDIR | 0755, 1000 },
+		{ "~/.local/share/virtualenvs", S_IFDIR | 0755, 1000 },
+		{ 0 },
+	};
+	static const char *const hidden[] = { "/home/user/.local/share/mkcert/rootCA-key.pem",
+					      "/home/user/.local/share/containers/secrets",
+					      "/home/user/.local/share/mise/shims",
+					      "/home/user/.local/share/new",
+					      "/home/user/.local/share/uv/tools/ruff",
+					      "/home/user/.local/share/pnpm/bin" };
+	static const struct {
+		const char *path;
+		EntryMode mode;
+	} shown[] = { { "/home/user/.local/share/uv/python", ENTRY_RW },
+		      { "/home/user/.local/share/pnpm/store/v3", ENTRY_RW },
+		      { "/home/user/.local/share/virtualenvs/x", ENTRY_RW },
+		      { "/home/user/.local/share/pipx/venvs", ENTRY_RO } };
+	PlanFixture fixture;
+
+	start(&fixture, "claude", more);
+	make(&fixture);
+	for (size_t i = 0; i < ELEMENTSOF(hidden); i++)
+		if (!plan_hides(&fixture.plan, hidden[i]))
+			fail_msg("%s", hidden[i]);
+	for (size_t i = 0; i < ELEMENTSOF(shown); i++)
+		if (seen(&fixture, shown[i].path)->kind != ENTRY_BIND ||
+		    seen(&fixture, shown[i].path)->mode != shown[i].mode)
+			fail_msg("%s", shown[i].path);
+	plan_fixture_done(&fixture);
+}
+
 static void variables_break_nothing(void **state)
 {
 	static const struct {
@@ -542,6 +579,7 @@ int main(void)
 		cmocka_unit_test(variables_hide_stores),
 		cmocka_unit_test(links_and_variables_lead_to_keys),
 		cmocka_unit_test(what_only_root_may_read),
+		cmocka_unit_test(the_share_is_hidden_but_for_tools),
 		cmocka_unit_test(variables_break_nothing),
 		cmocka_unit_test(homes_beside_the_usual_place),
 		cmocka_unit_test(homes_that_are_mounted_twice),

@@ -230,7 +230,7 @@ static void test_state(void **state)
 	static const FakeNode none[] = { { "~/.claude", 0 }, { "~/.claude/local", 0 }, { 0 } };
 	static const FakeNode linked_mask[] = { { "~/.claude/local", S_IFLNK | 0777, 1000, "/srv" }, { 0 } };
 	static const FakeNode root_mask[] = { { "~/.claude/local", S_IFLNK | 0777, 0, "/srv" }, { 0 } };
-	static const FakeNode linked_share[] = { { "~/.local/share/systemd", S_IFLNK | 0777, 0, "/srv" },
+	static const FakeNode linked_share[] = { { "~/.local/share/uv/tools", S_IFLNK | 0777, 0, "/srv" },
 						 { 0 } };
 	PlanFixture fixture;
 
@@ -253,8 +253,8 @@ static void test_state(void **state)
 	start(&fixture, "claude", root_mask);
 	expect_refusal(&fixture, CS_ERROR_PLAN_REFUSED, ".claude/local is a link");
 	start(&fixture, "claude", linked_share);
-	expect_warning(&fixture, "/home/user/.local/share stays hidden: systemd in it is a link");
-	assert_null(plan_fixture_entry(&fixture, "/home/user/.local/share"));
+	expect_warning(&fixture, "/home/user/.local/share/uv stays hidden: tools in it is a link");
+	assert_null(plan_fixture_entry(&fixture, "/home/user/.local/share/uv"));
 	plan_fixture_done(&fixture);
 }
 

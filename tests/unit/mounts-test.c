@@ -105,7 +105,7 @@ static const FakeNode guarded[] = {
 	{ "~/src/project/node_modules", S_IFDIR | 0755, CALLERS },
 	{ "~/src/project/node_modules/.bin", S_IFDIR | 0755, CALLERS },
 	{ "~/src/project/node_modules/inner", S_IFDIR | 0755, CALLERS },
-	{ "~/.local/share/pnpm", S_IFDIR | 0755, CALLERS },
+	{ "~/.local/share/uv/bin", S_IFDIR | 0755, CALLERS },
 	{ 0 },
 };
 
@@ -166,7 +166,7 @@ static void set_guarded(PlanFixture *fixture)
 {
 	plan_fixture_add(fixture, guarded);
 	plan_fixture_configure(fixture, CONFIG_ALLOW_WRITE, "~/src/project/node_modules/inner");
-	plan_fixture_set_path(fixture, "~/src/project/node_modules/.bin:~/.local/bin:~/.local/share/pnpm:"
+	plan_fixture_set_path(fixture, "~/src/project/node_modules/.bin:~/.local/bin:~/.local/share/uv/bin:"
 				       "/usr/local/bin:relative");
 }
 
