@@ -189,7 +189,7 @@ static const Mutation mutations[] = {
 	{ "link set deny0 multicast off", "flags" },
 	{ "link set deny0 alias elsewhere", "alias" },
 	{ "link del deny0", "device deny0" },
-	{ "link set deny0 name other0", "device other0" },
+	{ "link set deny0 down;link set deny0 name other0;link set other0 up", "device other0" },
 	{ "addr add 10.5.5.5/24 dev deny0", "address 10.5.5.5/24" },
 	{ "neigh add 10.0.0.5 dev deny0 nud permanent", "neighbour 0.0.0.0" },
 	{ "transient", "not persistent" },
