@@ -227,6 +227,9 @@ static void try_event(Try *t, uint64_t start)
 	}
 	if (!t->sent) {
 		error = send(t->fd, t->text, strlen(t->text), MSG_NOSIGNAL) < 0 ? errno : 0;
+		/* An ICMP error wakes poll(2) a moment before it is the socket's own: not connected, and more comes. */
+		if (error == EAGAIN)
+			return;
 		if (error)
 			try_end(t, start, "refused", error);
 		t->sent = !error;
