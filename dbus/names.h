@@ -128,6 +128,8 @@
 #define CS_COMMAND_PATH CS_BIN_DIR "/claude-sandbox"
 #define CS_RUN_DIR "/run/claude-sandbox"
 #define CS_SESSIONS_DIR CS_RUN_DIR "/sessions"
+/* Inside: a script of ours that starts an agent, where the home has no place for it. */
+#define CS_STARTER_DIR CS_RUN_DIR "/bin"
 #define CS_MARKER_PATH CS_RUN_DIR "/inside"
 /* What the marker holds: the profile's name, and the absolute path inside of the agent's program. */
 #define CS_MARKER_FORMAT "%s\n%s\n"

@@ -269,6 +269,14 @@ static int strings_consume(char ***strings, char *string)
 	return 0;
 }
 
+bool strings_have(char *const *strings, const char *string)
+{
+	for (size_t i = 0; strings && strings[i]; i++)
+		if (streq(strings[i], string))
+			return true;
+	return false;
+}
+
 int strings_append(char ***strings, const char *string)
 {
 	return strings_consume(strings, strdup(string));

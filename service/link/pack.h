@@ -60,6 +60,7 @@ int unpack_finish(const PackReader *r);
 char **strings_free(char **strings);
 DEFINE_CLEANUP(char *, strings_free)
 size_t strings_count(char *const *strings);
+bool strings_have(char *const *strings, const char *string);
 /* Append a copy of string. Return: 0 or -ENOMEM, the vector unchanged then. */
 int strings_append(char ***strings, const char *string);
 int strings_appendf(char ***strings, const char *format, ...) _printf_(2, 3);

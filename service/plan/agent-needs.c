@@ -157,17 +157,27 @@ static int find_package(PlanBuild *build)
 static int choose_program(PlanBuild *build)
 {
 	const PlanAgent *agent = &build->agent;
-	char *program = NULL;
+	bool shown = build_shows_programs(build);
+	_cleanup_free_ char *own = NULL, *starter = NULL;
+	const char *program = agent->path;
 
-	/* A program that looks for its package beside itself stays where it is. */
-	if (!agent->starter && (!build->profile->native_path || agent->package))
-		program = strdup(agent->path);
-	else if (asprintf(&program, "%s/.local/bin/%s", build->home, build->profile->name) < 0)
-		program = NULL;
-	if (!program)
+	if (asprintf(&own, "%s/.local/bin/%s", build->home, build->profile->name) < 0) {
+		own = NULL;
 		return -ENOMEM;
-	build->plan->program = program;
-	return 0;
+	}
+	if (asprintf(&starter, CS_STARTER_DIR "/%s", build->profile->name) < 0) {
+		starter = NULL;
+		return -ENOMEM;
+	}
+	if (agent->starter)
+		program = shown ? starter : own;
+	/* A program that looks for its package beside itself stays where it is. Of the person's own link in a
+	 * directory that is shown, the name is kept: it is the process's. */
+	else if (build->profile->native_path && !agent->package &&
+		 (!shown || strings_have(agent->links, own)))
+		program = own;
+	build->plan->program = strdup(program);
+	return build->plan->program ? 0 : -ENOMEM;
 }
 
 int build_find_needs(PlanBuild *build)

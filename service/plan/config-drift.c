@@ -67,6 +67,16 @@ static void drift_list(Drift *drift, const Config *then, const Config *now, Conf
 			drift_add(drift, key, value->text);
 }
 
+static void drift_hidden(Drift *drift, const Config *then, const Config *now, ConfigKey key)
+{
+	const ConfigValue *value;
+	size_t index = 0;
+
+	while ((value = config_next(now, key, &index)))
+		if (!config_find(then, key, value->text))
+			drift_tell(drift, "a path in sight:", value->text, "the configuration hides");
+}
+
 /* A limit that is not set is the highest. */
 static uint64_t limit(const Config *config, ConfigKey key)
 {
@@ -84,14 +94,6 @@ static void drift_single(Drift *drift, const Config *then, const Config *now, Co
 		drift_add(drift, key, NULL);
 	if (row->drift == DRIFT_LIMIT && limit(then, key) > limit(now, key))
 		drift_add(drift, key, NULL);
-}
-
-static bool strings_have(char *const *strings, const char *text)
-{
-	for (size_t i = 0; strings[i]; i++)
-		if (streq(strings[i], text))
-			return true;
-	return false;
 }
 
 static void drift_groups(Drift *drift, const Config *then, const Config *now)
@@ -118,6 +120,8 @@ int config_drift(const Config *then, const Config *now, char ***ret)
 			drift_single(&drift, &given, now, (ConfigKey)key);
 			if (config_row((ConfigKey)key)->drift == DRIFT_LIST)
 				drift_list(&drift, &given, now, (ConfigKey)key);
+			if (config_row((ConfigKey)key)->drift == DRIFT_HIDDEN)
+				drift_hidden(&drift, then, now, (ConfigKey)key);
 		}
 		/* Under the outer one the host's command lines are readable. */
 		if (config_procfs(&given) != PROCFS_PRIVATE && config_procfs(now) == PROCFS_PRIVATE)

@@ -140,7 +140,7 @@ static int list_add(Config *config, const Twin twin, const char *text, char **se
 		r = twin_append(config, twin, canonical, ret_problem);
 		if (r < 0)
 			return r;
-		r = sentence_extend(sentence, twin, canonical);
+		r = !twin.row->asks ? 0 : sentence_extend(sentence, twin, canonical);
 		if (r < 0)
 			return r;
 	}

@@ -46,11 +46,28 @@ static const ConfigRow rows[CONFIG_KEY_MAX] = {
 		.asks = "lets the agent listen on the machine's own 127.0.0.1 at the port",
 		.drift = DRIFT_LIST,
 	},
+	[CONFIG_TOOLS] = {
+		.name = "tools", .type = TYPE_FLAG, .initial = "1",
+		.variable = "CLAUDE_SANDBOX_TOOLS", .rank = 12, .narrows = "0",
+		.asks = "shows the agent the tools of the home, which the configuration hides",
+		.drift = DRIFT_FLAG, .drift_name = "the tools of the home", .drift_cause = "tools = no hides",
+	},
+	[CONFIG_ALLOW_READ] = {
+		.name = "allow-read", .type = TYPE_PATH, .list = true,
+		.variable = "CLAUDE_SANDBOX_ALLOW_READ", .rank = 11, .separators = SPLIT_LINES,
+		.asks = "lets the agent read",
+		.drift = DRIFT_LIST,
+	},
 	[CONFIG_ALLOW_WRITE] = {
 		.name = "allow-write", .type = TYPE_WRITABLE, .list = true,
 		.variable = "CLAUDE_SANDBOX_ALLOW_WRITE", .rank = 2, .separators = SPLIT_LINES,
 		.asks = "lets the agent write to",
 		.drift = DRIFT_LIST,
+	},
+	[CONFIG_HIDE] = {
+		.name = "hide", .type = TYPE_PATH, .list = true,
+		.variable = "CLAUDE_SANDBOX_HIDE", .rank = 13, .separators = SPLIT_LINES,
+		.drift = DRIFT_HIDDEN,
 	},
 	[CONFIG_PASS_ENV] = {
 		.name = "pass-env", .type = TYPE_VARIABLE, .list = true, .split = true,

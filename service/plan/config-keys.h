@@ -19,6 +19,7 @@ typedef enum ConfigType {
 	TYPE_TASKS,
 	TYPE_SESSIONS,
 	TYPE_SIZE,
+	TYPE_PATH,
 	TYPE_WRITABLE,
 	TYPE_WORKSPACE,
 	TYPE_DEVICE,
@@ -33,10 +34,11 @@ typedef enum ConfigType {
 /* When does a session have more of this key than the configuration gives now? */
 typedef enum ConfigDrift {
 	DRIFT_NONE,
-	DRIFT_LIST,  /* it has a value that the list has not */
-	DRIFT_TEXT,  /* it has another value; none and "0" are nothing */
-	DRIFT_FLAG,  /* the value that does not narrow */
-	DRIFT_LIMIT, /* a higher number; none and 0 are no limit */
+	DRIFT_LIST,   /* it has a value that the list has not */
+	DRIFT_HIDDEN, /* it lacks a value that the list has */
+	DRIFT_TEXT,   /* it has another value; none and "0" are nothing */
+	DRIFT_FLAG,   /* the value that does not narrow */
+	DRIFT_LIMIT,  /* a higher number; none and 0 are no limit */
 } ConfigDrift;
 
 typedef struct ConfigRow {
@@ -49,7 +51,7 @@ typedef struct ConfigRow {
 	unsigned rank;          /* of the variable: what opens most is asked about first */
 	const char *separators; /* of a list in the variable */
 	const char *narrows;    /* of a single value: the one that never gives more; NULL: each may */
-	const char *asks;       /* what the variable asks for; the values follow */
+	const char *asks;       /* what the variable asks for; the values follow. NULL: never more */
 	ConfigDrift drift;
 	const char *drift_name, *drift_cause; /* NULL: the key; "the configuration does not give" */
 } ConfigRow;

@@ -138,20 +138,25 @@ static int parse_size(const char *text, char **ret, char **ret_problem)
 	return 0;
 }
 
-/* Lexical only, since nothing here may look at the file system: repeated and trailing slashes go. */
+/* Lexical only, since nothing here may look at the file system: repeated and trailing slashes go; "~" stays for
+ * the home of whoever starts an agent. */
 static int parse_path(const char *text, char **ret, char **ret_problem)
 {
 	_cleanup_free_ char *path = NULL;
+	bool home = text[0] == '~' && (text[1] == '/' || text[1] == '\0');
 	size_t n = 0;
 
-	if (text[0] != '/')
+	if (text[0] != '/' && !home)
 		return refuse_value(
 			ret_problem, text,
-			"is not an absolute path; write it from '/' on ('~' and variables are not expanded)");
+			"is not an absolute path; write it from '/' on, or from '~/' for each user's home "
+			"(variables are not expanded)");
 	path = malloc(strlen(text) + 1);
 	if (!path)
 		return -ENOMEM;
-	for (const char *part = text; *part;) {
+	if (home)
+		path[n++] = '~';
+	for (const char *part = text + home; *part;) {
 		size_t length;
 
 		part += strspn(part, "/");
@@ -321,20 +326,11 @@ static int parse_group(const char *text, char **ret, char **ret_problem)
 }
 
 static const ValueFunction parsers[CONFIG_TYPE_MAX] = {
-	[TYPE_FLAG] = parse_flag,
-	[TYPE_PORT] = parse_port,
-	[TYPE_PORT_OR_0] = parse_model_port,
-	[TYPE_TASKS] = parse_tasks,
-	[TYPE_SESSIONS] = parse_sessions,
-	[TYPE_SIZE] = parse_size,
-	[TYPE_WRITABLE] = parse_writable,
-	[TYPE_WORKSPACE] = parse_workspace,
-	[TYPE_DEVICE] = parse_device,
-	[TYPE_ADDRESS] = parse_address,
-	[TYPE_VARIABLE] = parse_variable,
-	[TYPE_PROCFS] = parse_procfs,
-	[TYPE_HOST] = parse_host,
-	[TYPE_GROUP] = parse_group,
+	[TYPE_FLAG] = parse_flag,     [TYPE_PORT] = parse_port,         [TYPE_PORT_OR_0] = parse_model_port,
+	[TYPE_TASKS] = parse_tasks,   [TYPE_SESSIONS] = parse_sessions, [TYPE_SIZE] = parse_size,
+	[TYPE_PATH] = parse_path,     [TYPE_WRITABLE] = parse_writable, [TYPE_WORKSPACE] = parse_workspace,
+	[TYPE_DEVICE] = parse_device, [TYPE_ADDRESS] = parse_address,   [TYPE_VARIABLE] = parse_variable,
+	[TYPE_PROCFS] = parse_procfs, [TYPE_HOST] = parse_host,         [TYPE_GROUP] = parse_group,
 };
 
 int config_value_parse(ConfigKey key, const char *text, char **ret_text, char **ret_problem)

@@ -3,38 +3,114 @@
 
 #include "service/plan/config-values.h"
 #include "service/plan/mount-list.h"
+#include "service/plan/search-path.h"
 
-/* What goes through as the caller has it: how to print, in which language, with which tools; never a secret.
+typedef enum ValueKind {
+	VALUE_PLAIN,
+	VALUE_PROXY, /* a URL: not with a password in it */
+	VALUE_FILE,  /* of certificates: build_certificates() shows it; not when the agent does not see it */
+	VALUE_PATHS, /* directories: as it is */
+} ValueKind;
+
+/*
+ * What goes through as the caller has it: how to print, in which language, with which tools, by which proxy;
+ * never a secret. A '*' at the end stands for the rest of a name.
  */
-static const char *const by_value[] = {
-	"TERM",
-	"COLORTERM",
-	"NO_COLOR",
-	"LANG",
-	"TZ",
-	"EDITOR",
-	"VISUAL",
-	"PAGER",
-	"TERM_PROGRAM",
-	"VIRTUAL_ENV",
-	"UV_PROJECT_ENVIRONMENT",
-	"UV_CACHE_DIR",
-	"UV_PYTHON_CACHE_DIR",
-	"UV_PYTHON_INSTALL_DIR",
-	"UV_TOOL_DIR",
-	"PRE_COMMIT_HOME",
+static const struct {
+	const char *name;
+	ValueKind kind;
+} by_value[] = {
+	/* the terminal */
+	{ "TERM", VALUE_PLAIN },
+	{ "COLORTERM", VALUE_PLAIN },
+	{ "NO_COLOR", VALUE_PLAIN },
+	{ "FORCE_COLOR", VALUE_PLAIN },
+	{ "TERM_PROGRAM", VALUE_PLAIN },
+	{ "TERM_PROGRAM_VERSION", VALUE_PLAIN },
+	{ "VTE_VERSION", VALUE_PLAIN },
+	{ "KITTY_WINDOW_ID", VALUE_PLAIN },
+	{ "WT_SESSION", VALUE_PLAIN },
+	{ "TMUX", VALUE_PLAIN },
+	/* the person */
+	{ "LANG", VALUE_PLAIN },
+	{ "LC_*", VALUE_PLAIN },
+	{ "TZ", VALUE_PLAIN },
+	{ "EDITOR", VALUE_PLAIN },
+	{ "VISUAL", VALUE_PLAIN },
+	{ "PAGER", VALUE_PLAIN },
+	/* the network */
+	{ "HTTP_PROXY", VALUE_PROXY },
+	{ "http_proxy", VALUE_PROXY },
+	{ "HTTPS_PROXY", VALUE_PROXY },
+	{ "https_proxy", VALUE_PROXY },
+	{ "ALL_PROXY", VALUE_PROXY },
+	{ "all_proxy", VALUE_PROXY },
+	{ "NO_PROXY", VALUE_PLAIN },
+	{ "no_proxy", VALUE_PLAIN },
+	{ "SSL_CERT_FILE", VALUE_FILE },
+	{ "SSL_CERT_DIR", VALUE_PATHS },
+	{ "NODE_EXTRA_CA_CERTS", VALUE_FILE },
+	{ "REQUESTS_CA_BUNDLE", VALUE_FILE },
+	{ "CURL_CA_BUNDLE", VALUE_FILE },
+	{ "GIT_SSL_CAINFO", VALUE_FILE },
+	/* tools */
+	{ "VIRTUAL_ENV", VALUE_PATHS },
+	{ "CONDA_PREFIX", VALUE_PATHS },
+	{ "CONDA_DEFAULT_ENV", VALUE_PLAIN },
+	{ "CONDA_EXE", VALUE_PATHS },
+	{ "CONDA_PYTHON_EXE", VALUE_PATHS },
+	{ "CONDA_SHLVL", VALUE_PLAIN },
+	{ "PIXI_HOME", VALUE_PATHS },
+	{ "PIXI_ENVIRONMENT_NAME", VALUE_PLAIN },
+	{ "PIXI_PROJECT_ROOT", VALUE_PATHS },
+	{ "PIXI_PROJECT_MANIFEST", VALUE_PATHS },
+	{ "PIXI_PROJECT_NAME", VALUE_PLAIN },
+	{ "UV_PROJECT_ENVIRONMENT", VALUE_PATHS },
+	{ "UV_CACHE_DIR", VALUE_PATHS },
+	{ "UV_PYTHON_CACHE_DIR", VALUE_PATHS },
+	{ "UV_PYTHON_INSTALL_DIR", VALUE_PATHS },
+	{ "UV_TOOL_DIR", VALUE_PATHS },
+	{ "PRE_COMMIT_HOME", VALUE_PATHS },
+	{ "CARGO_HOME", VALUE_PATHS },
+	{ "RUSTUP_HOME", VALUE_PATHS },
+	{ "RUSTUP_TOOLCHAIN", VALUE_PLAIN },
+	{ "GOPATH", VALUE_PATHS },
+	{ "GOROOT", VALUE_PATHS },
+	{ "GOFLAGS", VALUE_PLAIN },
+	{ "GOTOOLCHAIN", VALUE_PLAIN },
+	{ "JAVA_HOME", VALUE_PATHS },
+	{ "GRADLE_USER_HOME", VALUE_PATHS },
+	{ "M2_HOME", VALUE_PATHS },
+	{ "MAVEN_HOME", VALUE_PATHS },
+	{ "SDKMAN_DIR", VALUE_PATHS },
+	{ "NVM_DIR", VALUE_PATHS },
+	{ "NVM_BIN", VALUE_PATHS },
+	{ "FNM_DIR", VALUE_PATHS },
+	{ "VOLTA_HOME", VALUE_PATHS },
+	{ "BUN_INSTALL", VALUE_PATHS },
+	{ "DENO_DIR", VALUE_PATHS },
+	{ "PNPM_HOME", VALUE_PATHS },
+	{ "PYENV_ROOT", VALUE_PATHS },
+	{ "PYENV_VERSION", VALUE_PLAIN },
+	{ "RBENV_ROOT", VALUE_PATHS },
+	{ "RBENV_VERSION", VALUE_PLAIN },
+	{ "ASDF_DIR", VALUE_PATHS },
+	{ "ASDF_DATA_DIR", VALUE_PATHS },
+	{ "MISE_DATA_DIR", VALUE_PATHS },
+	{ "OPAM_SWITCH_PREFIX", VALUE_PATHS },
+	{ "JULIA_DEPOT_PATH", VALUE_PATHS },
+	{ "DOTNET_ROOT", VALUE_PATHS },
+	/* the job */
+	{ "SLURM_*", VALUE_PLAIN },
+	{ "PBS_*", VALUE_PLAIN },
+	{ "OMP_NUM_THREADS", VALUE_PLAIN },
+	{ "CUDA_VISIBLE_DEVICES", VALUE_PLAIN },
+	{ "MODULEPATH", VALUE_PATHS },
+	{ "LOADEDMODULES", VALUE_PLAIN },
 };
 
-/* Return: the value of the first NAME=VALUE in environment, or NULL. */
-static const char *lookup(char *const *environment, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (size_t i = 0; environment && environment[i]; i++)
-		if (strncmp(environment[i], name, n) == 0 && environment[i][n] == '=')
-			return environment[i] + n + 1;
-	return NULL;
-}
+/* In a family of names, those that hold a secret (SLURM_JWT). */
+static const char *const secret_parts[] = { "JWT", "TOKEN", "SECRET", "PASSWORD", "COOKIE", "KEY" };
 
 /* set, where a name that is there already keeps its value. */
 static int set(Plan *plan, const char *name, const char *value, const char *origin)
@@ -44,38 +120,7 @@ static int set(Plan *plan, const char *name, const char *value, const char *orig
 	return r == -EEXIST ? 0 : r;
 }
 
-static int set_path(Plan *plan, const SessionRequest *request, const PlanView *view)
-{
-	const char *virtual_env = lookup(request->environment, "VIRTUAL_ENV");
-	_cleanup_free_ char *bin = NULL, *path = NULL;
-
-	/* A colon would add directories that nobody named. */
-	if (virtual_env && virtual_env[0] == '/' && !strchr(virtual_env, ':')) {
-		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
-
-		if (asprintf(&bin, "%s/bin", virtual_env) < 0) {
-			bin = NULL;
-			return -ENOMEM;
-		}
-		/* One that the agent does not see would only be a place that it could make. */
-		if (view->resolve(view->userdata, bin, &node) < 0 || !S_ISDIR(node.mode) ||
-		    plan_hides(plan, node.path)) {
-			free(bin);
-			bin = NULL;
-		}
-	}
-
-	/* The person's own directories come last: a program planted there never stands in for the system's.
-	 */
-	if (asprintf(&path, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:%s/.local/bin%s%s",
-		     request->home, bin ? ":" : "", bin ?: "") < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	return set(plan, "PATH", path, "sandbox");
-}
-
-static int set_fixed(Plan *plan, const SessionRequest *request, const Profile *profile, const PlanView *view)
+static int set_fixed(Plan *plan, const SessionRequest *request, const Profile *profile)
 {
 	const struct {
 		const char *name, *value, *origin;
@@ -90,7 +135,8 @@ static int set_fixed(Plan *plan, const SessionRequest *request, const Profile *p
 		{ "GIT_CONFIG_SYSTEM", "/dev/null", "sandbox" },
 	};
 
-	int r = set_path(plan, request, view);
+	int r = 0;
+
 	for (size_t i = 0; r >= 0 && i < ELEMENTSOF(fixed); i++)
 		if (fixed[i].value)
 			r = set(plan, fixed[i].name, fixed[i].value, fixed[i].origin);
@@ -122,32 +168,89 @@ static int set_profile(Plan *plan, const SessionRequest *request, const Profile 
 	return r;
 }
 
-/* LC_ALL and its categories: "LC_" and what a locale category is spelled with. */
-static bool is_locale(const char *name, size_t n)
+static bool name_matches(const char *name, size_t n, const char *pattern)
 {
-	return n > 3 && strncmp(name, "LC_", 3) == 0 &&
-	       strspn(name + 3, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") >= n - 3;
+	size_t length = strlen(pattern);
+
+	if (length == 0 || pattern[length - 1] != '*')
+		return n == length && memcmp(name, pattern, n) == 0;
+	if (n < length || memcmp(name, pattern, length - 1) != 0)
+		return false;
+	for (size_t i = length - 1; i < n; i++)
+		if (!((name[i] >= 'A' && name[i] <= 'Z') || (name[i] >= '0' && name[i] <= '9') ||
+		      name[i] == '_'))
+			return false;
+	for (size_t i = 0; i < ELEMENTSOF(secret_parts); i++)
+		if (memmem(name, n, secret_parts[i], strlen(secret_parts[i])))
+			return false;
+	return true;
 }
 
-static int set_by_value(Plan *plan, const SessionRequest *request)
+const char *environment_certificates(size_t index)
+{
+	for (size_t i = 0; i < ELEMENTSOF(by_value); i++)
+		if (by_value[i].kind == VALUE_FILE && index-- == 0)
+			return by_value[i].name;
+	return NULL;
+}
+
+/* A user in front of the host, as RFC 3986, section 3.2, has it. */
+static bool url_has_user(const char *url)
+{
+	const char *authority = strstr(url, "://");
+
+	authority = authority ? authority + 3 : url;
+	return memchr(authority, '@', strcspn(authority, "/?#"));
+}
+
+static int set_value(Plan *plan, const SessionRequest *request, const char *name, ValueKind kind,
+		     const PlanView *view)
+{
+	const char *value = environment_value(request->environment, name);
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	/* What pass-env names comes in whatever it is (set_passed()). */
+	bool passed = config_find(&request->config, CONFIG_PASS_ENV, name);
+	int r;
+
+	if (kind == VALUE_PROXY && url_has_user(value))
+		return passed ? 0
+			      : plan_warn(
+					plan,
+					"%s is not passed to the agent: it holds a password; set it without "
+					"one, or add 'pass-env = %s' to " CS_CONFIG_PATH,
+					name, name);
+	if (kind == VALUE_FILE && value[0] == '/') {
+		r = view->resolve(view->userdata, value, &node);
+		if (r == -ENOMEM)
+			return r;
+		if (r < 0 || plan_hides(plan, node.path))
+			return passed ? 0
+				      : plan_warn(plan,
+						  "%s is not passed to the agent: it cannot see %s; add "
+						  "'allow-read = %s' to " CS_CONFIG_PATH,
+						  name, value, value);
+	}
+	return set(plan, name, value, "caller");
+}
+
+static int set_by_value(Plan *plan, const SessionRequest *request, const PlanView *view)
 {
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < ELEMENTSOF(by_value); i++) {
-		const char *value = lookup(request->environment, by_value[i]);
+	for (size_t i = 0; r >= 0 && i < ELEMENTSOF(by_value); i++)
+		for (size_t j = 0; r >= 0 && request->environment && request->environment[j]; j++) {
+			const char *entry = request->environment[j], *equals = strchr(entry, '=');
+			_cleanup_free_ char *name = NULL;
 
-		if (value)
-			r = set(plan, by_value[i], value, "caller");
-	}
-	for (size_t i = 0; r >= 0 && request->environment && request->environment[i]; i++) {
-		const char *entry = request->environment[i], *equals = strchr(entry, '=');
-		_cleanup_free_ char *name = NULL;
-
-		if (!equals || !is_locale(entry, (size_t)(equals - entry)))
-			continue;
-		name = strndup(entry, (size_t)(equals - entry));
-		r = name ? set(plan, name, equals + 1, "caller") : -ENOMEM;
-	}
+			if (!equals || !name_matches(entry, (size_t)(equals - entry), by_value[i].name))
+				continue;
+			name = strndup(entry, (size_t)(equals - entry));
+			/* Of a name that stands twice, the first counts (getenv(3)). */
+			if (!name)
+				r = -ENOMEM;
+			else if (environment_value(request->environment, name) == equals + 1)
+				r = set_value(plan, request, name, by_value[i].kind, view);
+		}
 	return r;
 }
 
@@ -158,7 +261,7 @@ static int set_passed(Plan *plan, const SessionRequest *request)
 	int r = 0;
 
 	while (r >= 0 && (passed = config_next(&request->config, CONFIG_PASS_ENV, &index))) {
-		const char *value = lookup(request->environment, passed->text);
+		const char *value = environment_value(request->environment, passed->text);
 		_cleanup_free_ char *origin = NULL;
 
 		/* The parser refuses these names; a snapshot that was made otherwise does not get them
@@ -217,8 +320,10 @@ int environment_make(Plan *plan, const SessionRequest *request, const Profile *p
 {
 	int r;
 
-	if ((r = warn_misspelt(plan, request)) < 0 || (r = set_fixed(plan, request, profile, view)) < 0 ||
-	    (r = set_profile(plan, request, profile, facts)) < 0 || (r = set_by_value(plan, request)) < 0)
+	if ((r = warn_misspelt(plan, request)) < 0 || (r = search_path_make(plan, request, view)) < 0 ||
+	    (r = set_fixed(plan, request, profile)) < 0 ||
+	    (r = set_profile(plan, request, profile, facts)) < 0 ||
+	    (r = set_by_value(plan, request, view)) < 0)
 		return r;
 	if ((r = set_passed(plan, request)) < 0)
 		return r;

@@ -9,3 +9,6 @@
  */
 int environment_make(Plan *plan, const SessionRequest *request, const Profile *profile,
 		     const PlanFacts *facts, const PlanView *view);
+
+/* The names of the variables that hold the path of a file of certificates, from index 0; NULL at the end. */
+const char *environment_certificates(size_t index);

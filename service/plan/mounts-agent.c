@@ -126,10 +126,11 @@ int build_agent(PlanBuild *build)
 	if (r == 0 && agent->interpreter)
 		r = bind(build, agent->interpreter, NULL, origin, reason_interpreter);
 	if (r == 0 && agent->starter)
-		r = plan_add_program(build->plan, own, agent->starter, origin, reason_interpreter);
-	else if (r == 0 && build->profile->native_path && agent->package)
+		r = plan_add_program(build->plan, build->plan->program, agent->starter, origin,
+				     reason_interpreter);
+	else if (r == 0 && build->profile->native_path && agent->package && !build_shows_programs(build))
 		r = plan_add_link(build->plan, own, agent->path, origin, reason_program);
-	else if (r == 0 && !streq(build->plan->program, agent->path))
+	else if (r == 0 && !streq(build->plan->program, agent->path) && !build_shows_programs(build))
 		r = bind(build, agent->path, build->plan->program, origin, reason_program);
 	return r < 0 ? r
 		     : plan_add_bind(build->plan, &agent->program, agent->path, ENTRY_RO, origin,

@@ -459,7 +459,8 @@ int build_share(PlanBuild *build)
 		if (whole < 0 || r < 0)
 			return r < 0 ? r : whole;
 	}
-	for (size_t i = 0; i < ELEMENTSOF(tools); i++) {
+	/* Among all the person's programs otherwise (mounts-tools.c). */
+	for (size_t i = 0; i < ELEMENTSOF(tools) && !build_shows_programs(build); i++) {
 		r = expose_tool(build, tools[i]);
 		if (r < 0)
 			return r;

@@ -18,12 +18,14 @@ static const char *why_not(int error)
 
 int build_check_workspace(PlanBuild *build)
 {
-	const char *root = config_text(&build->request->config, CONFIG_WORKSPACE_ROOT);
+	const char *given = config_text(&build->request->config, CONFIG_WORKSPACE_ROOT);
 	const char *cwd = build->request->cwd;
-	const char *wanted = root ?: cwd;
 	_cleanup_(plan_node_done) PlanNode here = PLAN_NODE_INIT;
-	_cleanup_free_ char *problem = NULL;
+	_cleanup_free_ char *problem = NULL, *root = NULL;
 
+	if (given && build_config_path(build, given, &root) < 0)
+		return -ENOMEM;
+	const char *wanted = root ?: cwd;
 	if (!wanted || wanted[0] != '/')
 		return build_refuse(build, CS_ERROR_UNSAFE_WORKSPACE,
 				    "the current directory is not known; change to a project directory");
@@ -133,8 +135,12 @@ static int bind_git_directory(PlanBuild *build, const PlanNode *held)
 
 int build_workspace(PlanBuild *build)
 {
-	const char *root = config_text(&build->request->config, CONFIG_WORKSPACE_ROOT);
+	const char *given = config_text(&build->request->config, CONFIG_WORKSPACE_ROOT);
+	_cleanup_free_ char *root = NULL;
 	size_t index = 0;
+
+	if (given && build_config_path(build, given, &root) < 0)
+		return -ENOMEM;
 	const ConfigValue *value = config_next(&build->request->config, CONFIG_WORKSPACE_ROOT, &index);
 
 	int r = check_masks(build);

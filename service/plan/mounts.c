@@ -18,14 +18,14 @@
  *  7  state of the profile      ... after 6, which it reaches through
  *  8  masks of the profile      ... after 7, which they cover
  *  9  parts of .local/share      ... and their masks, for the same reason
- * 10  uv, uvx                   read-only
+ * 10  tools                     of the home, read-only; then their caches; then what may hold a secret among them
  * 11  the agent                 read-only, after 8 and 9: it may lie below a mask of theirs; then the programs
  *                               that its settings name (mounts-named.c)
  * 12  the workspace             after the homes, in which it mostly lies; its git directories
  * 13  the temp root             hidden as a whole, then this workspace's own part
- * 14  allow-write               after every mask that an administrator may want to reach through; then the
+ * 14  allow-read, allow-write   after every mask that an administrator may want to reach through; then the
  *                               sockets that 7 to 13 have brought back into sight
- * 15  dotfiles, system secrets  after 14: no configuration opens these
+ * 15  dotfiles, system secrets  after 14: no configuration opens these; then what the configuration hides
  * 16  resolv.conf               after 5 and 14, below which its canonical place may lie
  * 17  /etc/claude-gitconfig     after 14
  * 18  the entry-point guard     last, since it covers names in everything writable. The directories that it
@@ -55,13 +55,16 @@ static int make_entries(PlanBuild *build)
 	    (r = build_sockets(build)) < 0)
 		return r;
 	if ((r = build_homes(build)) < 0 || (r = build_profile(build)) < 0 || (r = build_share(build)) < 0 ||
+	    (r = build_tools(build)) < 0 || (r = build_certificates(build)) < 0 ||
 	    (r = build_agent(build)) < 0 || (r = build_named(build)) < 0)
 		return r;
 	if ((r = build_workspace(build)) < 0 || (r = build_temp_root(build)) < 0 ||
-	    (r = build_allow_write(build)) < 0 || (r = build_bound_sockets(build)) < 0)
+	    (r = build_allow_read(build)) < 0 || (r = build_allow_write(build)) < 0 ||
+	    (r = build_bound_sockets(build)) < 0)
 		return r;
 	if ((r = build_dotfiles(build)) < 0 || (r = build_secrets(build)) < 0 ||
-	    (r = build_resolver(build)) < 0 || (r = build_git_config(build)) < 0)
+	    (r = build_hide(build)) < 0 || (r = build_resolver(build)) < 0 ||
+	    (r = build_git_config(build)) < 0)
 		return r;
 
 	if ((r = build_entry_guard(build)) < 0 || (r = build_check_allow_write(build)) < 0 ||

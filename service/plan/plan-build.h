@@ -116,9 +116,14 @@ int build_check_links(
 	PlanBuild *build); /* at the end: a warning for links of the profile that lead nowhere inside */
 /* mounts-home.c */
 int build_find_homes(PlanBuild *build);
-int build_homes(PlanBuild *build);    /* 6 */
-int build_profile(PlanBuild *build);  /* 7, 8 */
-int build_share(PlanBuild *build);    /* 9, 10 */
+int build_homes(PlanBuild *build);   /* 6 */
+int build_profile(PlanBuild *build); /* 7, 8 */
+int build_share(PlanBuild *build);   /* 9, 10 */
+/* mounts-tools.c */
+int build_tools(PlanBuild *build);        /* 10 */
+int build_certificates(PlanBuild *build); /* 10 */
+/* Will ~/.local/bin be the person's own, in which nothing of ours can stand? */
+bool build_shows_programs(const PlanBuild *build);
 int build_dotfiles(PlanBuild *build); /* 15: the person's */
 /* agent-lookup.c */
 int build_find_agent(PlanBuild *build); /* the plan's program too */
@@ -152,5 +157,9 @@ void build_allowed_done(PlanBuild *build);
 bool build_is_allowed(const PlanBuild *build, const char *path);
 int build_allow_write(PlanBuild *build);       /* 14 */
 int build_check_allow_write(PlanBuild *build); /* at the end: a warning for what stays hidden */
+int build_allow_read(PlanBuild *build);        /* 14, before allow-write */
+int build_hide(PlanBuild *build);              /* 15 */
+/* A path of the configuration, "~" being the person's home. Return: 0 and *ret, -ENOMEM. */
+int build_config_path(const PlanBuild *build, const char *text, char **ret);
 /* entry-guard.c */
 int build_entry_guard(PlanBuild *build); /* 18 */

@@ -29,7 +29,7 @@ def program(name):
 def clear(lab, user):
     """A home without agents and their states, now and at the end."""
     def remove():
-        for name in (".local", *STATES.values(), ".agents", ".npm-global", ".nvm", "tool"):
+        for name in (".local", *STATES.values(), ".agents", ".npm-packages", ".nodes", "tool"):
             shutil.rmtree(f"{user.home}/{name}", ignore_errors=True)
     remove()
     lab.undo.append(remove)
@@ -250,21 +250,21 @@ def packages_of_npm_in_the_home(lab):
     node = node_program()
     for user in BOTH:
         clear(lab, user)
-        publish(user, f"{user.home}/.npm-global", "@openai/codex")
-        link(user, f"{user.home}/.local/bin/codex", "../../.npm-global/bin/tool")
+        publish(user, f"{user.home}/.npm-packages", "@openai/codex")
+        link(user, f"{user.home}/.local/bin/codex", "../../.npm-packages/bin/tool")
         lines = lab.run([program("codex"), "hello"], user).ok().out.decode().splitlines()
         equal((lines[0], lines[2], lines[4:]), ("it works -c features.daemon_auto_start=false hello", "EROFS",
-                                                  [".codex .npm-global", "@openai"]),
+                                                  [".codex .npm-packages", "@openai"]),
               str(user))
 
-        prefix = f"{user.home}/.nvm/versions/node/v1"
+        prefix = f"{user.home}/.nodes/versions/node/v1"
         publish(user, prefix, "@x/pi")
         with open(node, "rb") as f:
             machine.write(f"{prefix}/bin/node", f.read(), 0o755, user)
-        link(user, f"{user.home}/.nvm/current", "versions/node/v1")
-        link(user, f"{user.home}/.local/bin/pi", f"{user.home}/.nvm/current/bin/tool")
+        link(user, f"{user.home}/.nodes/current", "versions/node/v1")
+        link(user, f"{user.home}/.local/bin/pi", f"{user.home}/.nodes/current/bin/tool")
         lines = lab.run([program("pi"), "hello"], user).ok().out.decode().splitlines()
-        equal(lines, ["it works hello", f"{prefix}/bin/node", "EROFS", "EROFS", ".nvm .pi", "@x"], str(user))
+        equal(lines, ["it works hello", f"{prefix}/bin/node", "EROFS", "EROFS", ".nodes .pi", "@x"], str(user))
         result = lab.run([program("pi"), "-x"], user)
         equal(result.ok().out.splitlines()[0], b"it works -x")
 
@@ -274,8 +274,8 @@ def packages_that_cannot_run(lab):
     """No node, or a place where agents write: said outside, before anything starts."""
     node_program()
     clear(lab, ALICE)
-    place = publish(ALICE, f"{ALICE.home}/.npm-global", "@openai/codex")
-    link(ALICE, f"{ALICE.home}/.local/bin/codex", "../../.npm-global/bin/tool")
+    place = publish(ALICE, f"{ALICE.home}/.npm-packages", "@openai/codex")
+    link(ALICE, f"{ALICE.home}/.local/bin/codex", "../../.npm-packages/bin/tool")
     for path in ("/usr/bin/node", "/usr/local/bin/node"):
         if os.path.lexists(path):
             lab.hide(path)

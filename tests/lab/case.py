@@ -113,6 +113,13 @@ class Result:
             raise AssertionError(f"wanted success without a word on stderr: {self!r}")
         return self
 
+    def warned(self, *words):
+        """Success, and one line of ours with these words on standard error."""
+        lines = self.err.decode(errors="replace").splitlines()
+        if self.status != 0 or len(lines) != 1 or not all(word in lines[0] for word in ("claude-sandbox: ", *words)):
+            raise AssertionError(f"wanted success and a warning with {words}: {self!r}")
+        return self
+
     def refused(self, status, *words, program="claude-sandbox"):
         """Our own refusal: its status, one line of ours, each word in it."""
         lines = self.err.decode(errors="replace").splitlines()

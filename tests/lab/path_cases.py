@@ -457,6 +457,7 @@ def installers_behind_links(lab):
         put(user, f"{user.home}/.local/share/pipx/venvs/uv/bin/uv", "#!/bin/sh\necho uv runs\n", 0o755)
         put(user, f"{user.home}/.ssh/id", "PRIVATE-KEY", 0o600)
         put(user, f"{user.home}/.local/bin/other")
+        lab.configure("tools = no\n")
         link(user, f"{user.home}/.local/bin/uv", "../share/pipx/venvs/uv/bin/uv")
         link(user, f"{user.home}/.local/bin/uvx", f"{user.home}/.ssh/id")
         venv = f"{user.home}/.venvs/one"
@@ -467,6 +468,53 @@ def installers_behind_links(lab):
         holds(result.out == b"uv runs\n0\n" and any(".local/bin/uvx stays hidden" in line for line in lines), repr(result))
         with open(f"{user.home}/.local/share/pipx/venvs/uv/bin/uv", encoding="ascii") as f:
             equal(f.read(), "#!/bin/sh\necho uv runs\n", str(user))
+        lab.restore()
+
+
+TOOLS = {                               # below the home: what answers, and the directory of PATH
+    ".cargo/bin/rustc": ".cargo/bin",
+    ".nvm/versions/node/v20/bin/node": ".nvm/versions/node/v20/bin",
+    "miniconda3/bin/conda": "miniconda3/bin",
+    ".pyenv/shims/python3": ".pyenv/shims",
+    ".sdkman/candidates/java/current/bin/java": ".sdkman/candidates/java/current/bin",
+    "go/bin/gopls": "go/bin",
+    ".local/bin/black": ".local/bin",
+    "bin/own": "bin",
+}
+
+
+@test(60, needs="bus")
+def tools_of_the_home_are_the_same_inside(lab):
+    """The same command is the same program; what may hold a token beside it, and other directories, stay hidden."""
+    for user in BOTH:
+        tops = sorted({name.split("/")[0] for name in TOOLS} - {".local"})
+        forget(lab, user, *tops, ".local/bin/black", "private", ".npm")
+        for name in TOOLS:
+            put(user, f"{user.home}/{name}", f"#!/bin/sh\necho {os.path.basename(name)} of the person\n", 0o755)
+        put(user, f"{user.home}/.cargo/credentials.toml", "TOKEN", 0o600)
+        put(user, f"{user.home}/miniconda3/.condarc", "TOKEN", 0o600)
+        put(user, f"{user.home}/.npm/_cacache/index", "cached", 0o644)
+        put(user, f"{user.home}/.npm/_logs/log", "TOKEN", 0o644)
+        put(user, f"{user.home}/private/bin/tool", "#!/bin/sh\necho tool\n", 0o755)
+        path = ":".join([f"{user.home}/{directory}" for directory in TOOLS.values()] + ["/usr/local/bin", "/usr/bin", "/bin"])
+        names = " ".join(os.path.basename(name) for name in TOOLS)
+        script = f"for n in {names}; do command -v $n; $n; done"
+        env = lab.environment(user, PATH=path)
+        equal(lab.shell(script, user, env=env).ok().out, lab.run(["/bin/sh", "-c", script], user, env=env).ok().out, str(user))
+        look = "cd; cat .cargo/credentials.toml miniconda3/.condarc .npm/_logs/log; for n in .cargo/bin bin; do echo x >$n/planted; done; " \
+               "echo more >>.npm/_cacache/index; cat .npm/_cacache/index"
+        result = lab.shell(f"exec 2>/dev/null; {look}", user, env=env)
+        equal(result.ok().out, b"cached\nmore\n" if result.out.count(b"\n") == 2 else b"cachedmore\n", str(user))
+        holds(not os.path.exists(f"{user.home}/bin/planted"), "a tool directory is read-only")
+        hidden = lab.environment(user, PATH=f"{path}:{user.home}/private/bin")
+        lab.shell("command -v tool >/dev/null && echo found; true", user, env=hidden).warned(
+            "1 directory of your PATH", f"allow-read = {user.home}/private/bin")
+        lab.configure("allow-read = ~/private\n")
+        equal(lab.shell("tool", user, env=hidden).ok().out, b"tool\n", str(user))
+        machine.write("/etc/claude-sandbox.conf", "tools = no\n", 0o644)
+        equal(lab.shell(f"ls {user.home}/.cargo 2>/dev/null; true", user).ok().out, b"", str(user))
+        machine.write("/etc/claude-sandbox.conf", "hide = ~/.cargo\n", 0o644)
+        equal(lab.shell(f"ls {user.home}/.cargo/bin 2>/dev/null; true", user).ok().out, b"", str(user))
         lab.restore()
 
 

@@ -57,7 +57,7 @@ def twins_of_root_widen(lab):
 def twins_are_checked(lab):
     """A twin that is wrong refuses by its name, for root too."""
     for name, value in (("CLAUDE_SANDBOX_ALLOW_IP", "10.1.2"), ("CLAUDE_SANDBOX_PASS_ENV", "LD_PRELOAD"),
-                        ("CLAUDE_SANDBOX_EGRESS_JAIL", "off"), ("CLAUDE_SANDBOX_WORKSPACE_ROOT", "here")):
+                        ("CLAUDE_SANDBOX_EGRESS_JAIL", "of"), ("CLAUDE_SANDBOX_WORKSPACE_ROOT", "here")):
         for user in BOTH:
             lab.shell("echo STARTED", user, env=lab.environment(user, **{name: value})).refused(125, name)
 

@@ -2,12 +2,10 @@
 """What an agent sees of the machine and of its owner: files, sockets, variables, processes."""
 
 import os
-import shutil
 import socket
-import stat
 
 import machine
-from case import CLAUDE, SANDBOX, equal, holds, test, wait_for
+from case import CLAUDE, equal, holds, test, wait_for
 from machine import ALICE, BOB, PROBE, ROOT
 
 BOTH = (ALICE, ROOT)
@@ -40,8 +38,7 @@ def environment_is_composed_from_nothing(lab):
             "PATH": f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{home}/.local/bin",
             "HOME": home, "USER": user.name, "LOGNAME": user.name, "SHELL": "/bin/bash", "IS_SANDBOX": "1",
             "IS_SANDBOX_AGENT": "claude", "GIT_CONFIG_GLOBAL": "/etc/claude-gitconfig", "GIT_CONFIG_SYSTEM": "/dev/null",
-            "CLAUDE_CONFIG_DIR": f"{home}/.claude", "DISABLE_AUTOUPDATER": "1",
-            "CLAUDE_CODE_DISABLE_AGENT_VIEW": "1", "CLAUDE_CODE_ENABLE_CFC": "0", "TERM": "xterm-256color", "LANG": "C.UTF-8", "EDITOR": "vi",
+            "CLAUDE_CONFIG_DIR": f"{home}/.claude", "DISABLE_AUTOUPDATER": "1", "TERM": "xterm-256color", "LANG": "C.UTF-8", "EDITOR": "vi",
             "LC_TIME": "C", "COLORTERM": "truecolor", "TZ": "UTC",
         } | {name: value for name, value in found.items() if name == "CLAUDE_SANDBOX_ENTRY_GUARD"}, str(user))
 
@@ -102,6 +99,8 @@ def state_of_the_agent_is_kept(lab):
         machine.write(f"{user.home}/agent.sh", "", 0o644, user)
         machine.write(f"{lab.workspace(user)}/agent.sh",
                       "cat ~/.claude/settings.json; echo session > ~/.claude/new; ls ~/.local/bin/claude\n", 0o644, user)
+        # bash takes --no-chrome for an option it does not know: a script in its place does not
+        machine.write(f"{user.home}/.local/bin/claude", "#!/bin/bash\nshift; exec /bin/bash \"$@\"\n", 0o755, user)
         result = lab.run([CLAUDE, "agent.sh"], user).ok()
         equal(result.out.decode(), '{"kept": 1}' + f"{user.home}/.local/bin/claude\n", str(user))
         with open(f"{user.home}/.claude/new", encoding="ascii") as f:
@@ -282,60 +281,3 @@ def console_is_the_terminal(lab):
         out = os.read(read, 100)
         os.close(read)
     holds(out.startswith(b"/dev/"), repr(out))
-
-
-# ---- what only root may read ----
-
-READ = """import os, stat, sys
-for line in sys.stdin.buffer.read().split(b'\\0'):
-    if line:
-        path, device, inode = line.rsplit(b' ', 2)
-        try:
-            st = os.stat(path)
-            if (st.st_dev, st.st_ino) == (int(device), int(inode)):
-                os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-                print(path.decode(errors='replace'))
-        except OSError:
-            pass
-"""
-
-
-def unreadable(directory, shut=False):
-    """Every regular file below that nobody but its owner's and group's may read, as 'path device inode'."""
-    found = []
-    for name in os.listdir(directory):
-        path = f"{directory}/{name}"
-        try:
-            st = os.lstat(path)
-            if stat.S_ISDIR(st.st_mode):
-                found += unreadable(path, shut or st.st_mode & 0o5 != 0o5)
-            elif stat.S_ISREG(st.st_mode) and (shut or not st.st_mode & 0o4):
-                found.append(f"{path} {st.st_dev} {st.st_ino}".encode())
-        except FileNotFoundError:        # the machine lives
-            pass
-    return found
-
-
-@test(120, needs="bus")
-def what_only_root_may_read_is_hidden_from_roots_agent(lab):
-    """By mode, not by name: a walk over all of /etc and /var finds nothing that the agent can open."""
-    places = {"/etc/shadow.bak": 0o600, "/etc/mysql/debian.cnf": 0o600, "/etc/kubernetes/admin.conf": 0o600,
-              "/var/log/other/user.log": 0o640, "/var/lib/thing/state/key": 0o600, "/var/lib/shut/deep/key": 0o644}
-    for path, mode in places.items():
-        machine.write(path, "PRIVATE\n", mode)
-    os.chmod("/var/lib/shut", 0o711)
-    private = unreadable("/etc") + unreadable("/var")
-    holds(len(private) > len(places), "the machine has some of its own")
-    holds({path.encode() for path in places} <= {line.rsplit(b" ", 2)[0] for line in private}, "and those that were made")
-    machine.write("/srv/read.py", READ)
-    try:
-        result = lab.run([SANDBOX, "shell", "-c", "exec python3 /srv/read.py"], ROOT, cwd=lab.workspace(ROOT),
-                         data=b"\0".join(private))
-        equal((result.status, result.out), (0, b""), repr(result))
-        equal(lab.shell("ls /var/log /var/lib/shut; test -r /etc/passwd -a -r /etc/ssl/certs && echo works", ROOT).ok().out,
-              b"/var/lib/shut:\n\n/var/log:\nworks\n")
-    finally:
-        for path in ("/etc/shadow.bak", "/srv/read.py"):
-            os.unlink(path)
-        for path in ("/etc/mysql", "/etc/kubernetes", "/var/log/other", "/var/lib/thing", "/var/lib/shut"):
-            shutil.rmtree(path)

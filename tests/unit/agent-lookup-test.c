@@ -179,14 +179,23 @@ static void node_of_the_same_installation(void **state)
 	start(&fixture, "pi", nodes);
 	if (plan_fixture_make(&fixture) < 0)
 		fail_msg("%s", fixture.problem);
-	assert_string_equal(fixture.plan.program, "/home/user/.local/bin/pi");
-	entry = plan_fixture_entry(&fixture, "/home/user/.local/bin/pi");
+	/* ~/.local/bin is the person's own, in which nothing of ours can stand. */
+	assert_string_equal(fixture.plan.program, CS_STARTER_DIR "/pi");
+	entry = plan_fixture_entry(&fixture, CS_STARTER_DIR "/pi");
 	assert_int_equal(entry->kind, ENTRY_FILE);
 	assert_int_equal(entry->permissions, 0555);
 	assert_non_null(starts_with(entry->data, "#!/home/user/.nvm/versions/node/v22.1.0/lib/node\n"));
 	expect_read_only(&fixture, NVM "/lib/node");
 	expect_read_only(&fixture, NVM "/lib/node_modules/@mariozechner/pi-coding-agent");
 	assert_null(plan_fixture_entry(&fixture, plan_fixture_path(&fixture, NVM)));
+	plan_fixture_done(&fixture);
+
+	start(&fixture, "pi", nodes);
+	plan_fixture_configure(&fixture, CONFIG_TOOLS, "0");
+	if (plan_fixture_make(&fixture) < 0)
+		fail_msg("%s", fixture.problem);
+	assert_string_equal(fixture.plan.program, "/home/user/.local/bin/pi");
+	assert_int_equal(plan_fixture_entry(&fixture, fixture.plan.program)->kind, ENTRY_FILE);
 	plan_fixture_done(&fixture);
 }
 
@@ -262,7 +271,9 @@ static void native_path_and_package(void **state)
 	if (plan_fixture_make(&fixture) < 0)
 		fail_msg("%s", fixture.problem);
 	assert_string_equal(fixture.plan.program, plan_fixture_path(&fixture, nodes[1].path));
-	assert_int_equal(plan_fixture_entry(&fixture, "/home/user/.local/bin/claude")->kind, ENTRY_LINK);
+	/* The person's own link, in a directory that is shown. */
+	assert_null(plan_fixture_entry(&fixture, "/home/user/.local/bin/claude"));
+	expect_read_only(&fixture, "~/.local/bin");
 	expect_read_only(&fixture, "~/.local/lib/node_modules/@anthropic-ai/claude-code");
 	plan_fixture_done(&fixture);
 }

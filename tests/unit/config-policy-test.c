@@ -25,24 +25,30 @@ static void test_policy(void **state)
 	Policy policy = { 0 };
 
 	config_policy(&config, policy_row, &policy);
-	assert_string_equal(
-		policy.text,
-		"workspace-root= (default)\nno-forge=0 (default)\n"
-		"egress-jail=1 (" AT(
-			4) ")\n"
-			   "allow-ip=10.0.0.1 (" AT(1) ")\nallow-ip=10.0.0.2 (" AT(
-				   2) ")\n"
-				      "local-port= (default)\nlocal-model-port=0 (default)\ncallback-port= "
-				      "(default)\n"
-				      "allow-write=/\\xff (" AT(
-					      3) ")\n"
-						 "pass-env= (default)\ngpu=0 (default)\nallow-device= "
-						 "(default)\nprocfs=auto (default)\n"
-						 "forge-host= (default)\ndeny-group=ops (" AT(
-							 5) ")\n"
-							    "memory-max= (default)\ntasks-max=4096 "
-							    "(default)\n"
-							    "max-sessions=64 (default)\n");
+	/* clang-format off */
+	assert_string_equal(policy.text,
+			    "workspace-root= (default)\n"
+			    "no-forge=0 (default)\n"
+			    "egress-jail=1 (" AT(4) ")\n"
+			    "allow-ip=10.0.0.1 (" AT(1) ")\n"
+			    "allow-ip=10.0.0.2 (" AT(2) ")\n"
+			    "local-port= (default)\n"
+			    "local-model-port=0 (default)\n"
+			    "callback-port= (default)\n"
+			    "tools=1 (default)\n"
+			    "allow-read= (default)\n"
+			    "allow-write=/\\xff (" AT(3) ")\n"
+			    "hide= (default)\n"
+			    "pass-env= (default)\n"
+			    "gpu=0 (default)\n"
+			    "allow-device= (default)\n"
+			    "procfs=auto (default)\n"
+			    "forge-host= (default)\n"
+			    "deny-group=ops (" AT(5) ")\n"
+			    "memory-max= (default)\n"
+			    "tasks-max=4096 (default)\n"
+			    "max-sessions=64 (default)\n");
+	/* clang-format on */
 	free(policy.text);
 
 	policy = (Policy){ 0 };

@@ -289,6 +289,7 @@ static void test_own_program(void **state)
 	plan_fixture_init(&fixture, "user", "claude");
 	plan_fixture_add(&fixture,
 			 (const FakeNode[]){ { CS_AGENTS_DIR "/claude/claude", S_IFREG | 0755 }, { 0 } });
+	plan_fixture_configure(&fixture, CONFIG_TOOLS, "0");
 	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "/home/user/.local/bin");
 	plan_fixture_set_path(&fixture, "/home/user/.local/bin:/usr/local/bin");
 	assert_true(plan_fixture_make(&fixture) < 0);

@@ -46,6 +46,8 @@ static void test_from_nothing(void **state)
 					     "GIT_CONFIG_GLOBAL",
 					     "GIT_CONFIG_SYSTEM",
 					     "CLAUDE_CONFIG_DIR",
+					     "CLAUDE_CODE_DISABLE_AGENT_VIEW",
+					     "CLAUDE_CODE_ENABLE_CFC",
 					     "DISABLE_AUTOUPDATER",
 					     "CLAUDE_SANDBOX_ENTRY_GUARD" };
 	PlanFixture fixture;

@@ -128,6 +128,7 @@ static void test_files(void **state)
 					   { files[i].path, files[i].mode, files[i].uid, files[i].content },
 					   { 0 } };
 		plan_fixture_init(&fixture, "user", "claude");
+		plan_fixture_configure(&fixture, CONFIG_TOOLS, "0");
 		plan_fixture_install(&fixture, "claude");
 		plan_fixture_add(&fixture, nodes);
 		if (plan_fixture_make(&fixture) < 0)
@@ -168,6 +169,7 @@ static void test_count(void **state)
 	fclose(f);
 	nodes[0].link = text;
 	plan_fixture_init(&fixture, "user", "claude");
+	plan_fixture_configure(&fixture, CONFIG_TOOLS, "0");
 	plan_fixture_install(&fixture, "claude");
 	plan_fixture_add(&fixture, nodes);
 	if (plan_fixture_make(&fixture) < 0)

@@ -324,6 +324,7 @@ static void the_share_is_hidden_but_for_tools(void **state)
 	PlanFixture fixture;
 
 	start(&fixture, "claude", more);
+	plan_fixture_configure(&fixture, CONFIG_TOOLS, "0");
 	make(&fixture);
 	for (size_t i = 0; i < ELEMENTSOF(hidden); i++)
 		if (!plan_hides(&fixture.plan, hidden[i]))
@@ -403,6 +404,7 @@ static void installers_behind_links(void **state)
 	PlanFixture fixture;
 
 	start(&fixture, "claude", linked);
+	plan_fixture_configure(&fixture, CONFIG_TOOLS, "0");
 	make(&fixture);
 	assert_string_equal(plan_fixture_entry(&fixture, "/home/user/.local/bin/uv")->source,
 			    "/home/user/.local/share/pipx/venvs/uv/bin/uv");
@@ -412,6 +414,7 @@ static void installers_behind_links(void **state)
 	plan_fixture_done(&fixture);
 
 	start(&fixture, "claude", further);
+	plan_fixture_configure(&fixture, CONFIG_TOOLS, "0");
 	make(&fixture);
 	assert_null(plan_fixture_entry(&fixture, "/home/user/.local/bin/uv"));
 	assert_null(plan_fixture_entry(&fixture, "/home/user/.local/bin/uvx"));

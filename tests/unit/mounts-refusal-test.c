@@ -108,8 +108,8 @@ static void test_agent_missing(void **state)
 	};
 	start(&fixture, "claude", planted);
 	assert_int_equal(plan_fixture_make(&fixture), 0);
-	assert_string_equal(plan_fixture_entry(&fixture, "/home/user/.local/bin/claude")->source,
-			    "/home/user/.local/share/claude/versions/2.0");
+	assert_string_equal(fixture.plan.program, "/home/user/.local/bin/claude");
+	assert_non_null(plan_fixture_entry(&fixture, "/home/user/.local/share/claude/versions/2.0"));
 	plan_fixture_done(&fixture);
 }
 
