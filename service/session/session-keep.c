@@ -70,9 +70,12 @@ void session_say_state(const Session *session)
 
 void session_finished(Session *session)
 {
+	/* The end of the jail and init's report of it can come together, and each is the last word. */
+	if (session->finished)
+		return;
+	session->finished = true;
 	/* What the agent saved last is outside before anybody is told that it has ended. */
-	session->state_last = session->state && session->released && !session->state_last &&
-			      state_watch_finish(session->state) > 0;
+	session->state_last = session->state && session->released && state_watch_finish(session->state) > 0;
 	if (!session->state_last)
 		session_say(session);
 }

@@ -6,6 +6,7 @@
 #include "dbus/causes.h"
 #include "dbus/errors.h"
 #include "dbus/names.h"
+#include "service/link/pack.h"
 #include "service/session/covers.h"
 #include "service/session/disturbance.h"
 #include "service/session/jail-exec.h"
@@ -102,8 +103,13 @@ static void session_go(Session *session)
 		return;
 	}
 	/* The last moment in which the jail has its mounts for certain. */
-	if (session->state && session->waiting > 0)
-		state_watch_enter(session->state, session->waiting);
+	r = session->state ? state_watch_enter(session->state, session->waiting) : 0;
+	if (r < 0)
+		(void)strings_appendf(
+			&session->warnings,
+			"what programs put in the place of ~/%s is lost at the end: the jail's home "
+			"cannot be held (%s); start again",
+			session->profile->home_file, strerror(-r));
 	r = reports_send(session->reports, REPORT_GO, 0);
 	session->released = true;
 	/* Init is gone already: why, its own report or bwrap's last words say. */

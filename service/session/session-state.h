@@ -89,6 +89,7 @@ struct Session {
 		stopped;
 	int pid_error;   /* why the agent has no PID of its own: a positive errno, or 0 */
 	unsigned again;  /* how often the start was begun again */
+	bool finished;   /* session_finished() was called */
 	bool state_last; /* the agent's state is brought out, after the end */
 	pid_t leader;    /* the jail's init */
 	pid_t waiting;   /* the same, since it waits for the word; 0 before */

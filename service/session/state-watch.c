@@ -362,22 +362,24 @@ static int open_inside(pid_t leader, const char *home)
 	return fd < 0 ? -errno : fd;
 }
 
-void state_watch_enter(StateWatch *watch, pid_t leader)
+int state_watch_enter(StateWatch *watch, pid_t leader)
 {
 	_cleanup_(plan_node_done) PlanNode home = PLAN_NODE_INIT;
-	int fd;
+	int r;
 
 	watch->stage = STAGE_RUNNING;
 	close_fdp(&watch->home_fd);
 	/* The link lies in the home by its canonical path. */
-	if (watch->files.view.resolve(watch->files.view.userdata, watch->files.home, &home) == 0) {
-		fd = open_inside(leader, home.path);
-		watch->home_fd = fd < 0 ? FD_NONE : fd;
-	}
+	r = watch->files.view.resolve(watch->files.view.userdata, watch->files.home, &home);
+	if (r == 0)
+		r = open_inside(leader, home.path);
+	if (r >= 0)
+		watch->home_fd = r;
 	watch_again(watch);
 	/* What was changed before this made no event. */
 	if (watch->again || !is_settled(watch))
 		want(watch);
+	return watch->home_fd < 0 && watch->files.link ? r : 0;
 }
 
 /* ---- begin, end ---- */

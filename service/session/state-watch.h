@@ -33,8 +33,9 @@ DEFINE_CLEANUP(StateWatch, state_watch_free)
 
 /* Before the agent starts. Return: 1 when done will be called; 0 when there is nothing to do. */
 int state_watch_begin(StateWatch *watch);
-/* The jail is made and its agent not started; leader: its init, which waits. From now on changes are followed. */
-void state_watch_enter(StateWatch *watch, pid_t leader);
+/* The jail is made and its agent not started; leader: its init, which waits. From now on changes are followed.
+ * Return: 0; a negative errno when what replaces the link in the jail's home cannot be taken. */
+int state_watch_enter(StateWatch *watch, pid_t leader);
 /* Nothing of the jail runs any more. Return: as state_watch_begin(). */
 int state_watch_finish(StateWatch *watch);
 /* What stayed undone in the last run, one line each; NULL-terminated, borrowed. May be NULL. */

@@ -184,6 +184,32 @@ def the_last_save_is_kept(lab):
         equal((result.status, host(ALICE)), (ends[end], {"n": n}), f"{n}, {end}: {result!r}")
 
 
+@test(needs="bus", deadline=120)
+def the_last_save_is_kept_by_a_session_that_sleeps(lab):
+    """The session finds everything at once: a signal, the save, the agent's end, init's report of it, the end of the jail."""
+    prepare(ALICE)
+    machine.write(f"{ALICE.home}/.local/bin/claude", LAST_SAVE.replace("echo", "read x; echo", 1), 0o755, ALICE)
+    for n in range(10):
+        agent = lab.start([CLAUDE, str(n), "exit"], ALICE, stdin=subprocess.PIPE)
+        wait_for(lambda: lab.states() == ["running"], "it runs")
+        pid = session_pid()
+        children = open(f"/proc/{pid}/task/{pid}/children", encoding="ascii").read().split()
+        jail = [child for child in children if os.readlink(f"/proc/{child}/exe").endswith("/bwrap")]
+        equal(len(jail), 1, "one jail")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            # Of three that are due at once the loop takes the last before the second.
+            agent.send_signal(signal.SIGUSR1)
+            agent.stdin.write(b"x\n")
+            agent.stdin.flush()
+            wait_for(lambda: open(f"/proc/{jail[0]}/stat", encoding="ascii").read().rsplit(")", 1)[1].split()[0] == "Z",
+                     "the jail has ended")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        equal((agent.wait(20), host(ALICE)), (0, {"n": n}), str(n))
+        wait_for(lambda: not lab.sessions(), "it is gone")
+
+
 SPOILS = {
     "text": "open(path, 'w').write('{')",
     "nothing": "open(path, 'w').write(chr(0) * 64)",
