@@ -69,7 +69,8 @@ static int take_over(Manager *manager, const Record *record, int pidfd, int link
 		else
 			free(TAKE_PTR(session->group));
 	}
-	r = keeper_new(manager->event, manager->cgroups, session, &manager_keeper_events, manager);
+	r = keeper_new(manager->event, manager->turns, manager->cgroups, session, &manager_keeper_events,
+		       manager);
 	if (r >= 0)
 		r = session_reach_new(session, NULL);
 	if (r >= 0)

@@ -138,7 +138,10 @@ static uint64_t time_left(const AuditEvent *event, uint64_t now)
 
 void allow_expiry_restore(sd_event *event, Audit *audit, Session *session)
 {
-	const AuditQuery query = { .uid = session->uid, .session = session->id, .max = AUDIT_EVENTS_MAX };
+	const AuditQuery query = { .uid = session->uid,
+				   .session = session->id,
+				   .kinds = 1u << AUDIT_ALLOW_IP,
+				   .max = AUDIT_EVENTS_MAX };
 	_cleanup_(audit_events_done) AuditEvents events = { 0 };
 	uint64_t now = realtime_usec();
 	int r;
@@ -151,7 +154,7 @@ void allow_expiry_restore(sd_event *event, Audit *audit, Session *session)
 		const char *address = audit_event_get(&events.events[i], "address"),
 			   *change = audit_event_get(&events.events[i], "change");
 
-		if (events.events[i].kind != AUDIT_ALLOW_IP || !address || !change)
+		if (!address || !change)
 			continue;
 		/* Nobody knows whether it is closed; its end is sure. */
 		if (streq(change, "revoke") && audit_event_get(&events.events[i], "confirmed"))

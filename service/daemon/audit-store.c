@@ -131,7 +131,8 @@ static bool query_wants(const AuditQuery *query, const AuditEvent *event)
 {
 	return (!query->session || streq(event->session, query->session)) &&
 	       (query->before == 0 || event->usec < query->before) && event->usec > query->after &&
-	       (query->everybody || event->uid == query->uid);
+	       (query->everybody || event->uid == query->uid) &&
+	       (query->kinds == 0 || query->kinds & 1u << event->kind);
 }
 
 static int events_take(AuditEvents *events, AuditEvent *event)
@@ -148,52 +149,28 @@ static int events_take(AuditEvents *events, AuditEvent *event)
 	return 0;
 }
 
-/* Whole, as far as it may be long. Return: 0 with *ret to be freed, -ENOENT, other negative errnos. */
-static int read_file(int directory_fd, const char *name, char **ret, size_t *ret_size)
+/*
+ * The newest first, until there are enough. Lines that cannot be read are nobody's. first: the text begins with a
+ * line; else what stands before the first end of a line is left. Return: 0 or -ENOMEM; *size is what is left.
+ */
+static int read_lines(const char *text, size_t *size, bool first, const AuditQuery *query,
+		      AuditEvents *events)
 {
-	_cleanup_close_ int fd = FD_NONE;
-	_cleanup_free_ char *text = NULL;
-	size_t size = 0;
-	struct stat st;
-
-	fd = open_file(directory_fd, name, O_RDONLY, &st);
-	if (fd < 0)
-		return TAKE_FD(fd);
-	text = malloc(AUDIT_FILE_MAX);
-	if (!text)
-		return -ENOMEM;
-	while (size < AUDIT_FILE_MAX) {
-		ssize_t n = read(fd, text + size, AUDIT_FILE_MAX - size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		size += (size_t)n;
-	}
-	*ret = TAKE_PTR(text);
-	*ret_size = size;
-	return 0;
-}
-
-/* The newest first, until there are enough. Lines that cannot be read are nobody's. */
-static int read_lines(const char *text, size_t size, const AuditQuery *query, size_t max, AuditEvents *events)
-{
-	while (text && size > 0 && events->n < max) {
+	while (*size > 0 && events->n < query->max) {
 		_cleanup_(audit_event_done) AuditEvent event = { 0 };
-		const char *end = memrchr(text, '\n', size), *begin;
+		const char *end = memrchr(text, '\n', *size), *begin;
 		size_t length;
 		int r;
 
 		if (!end)
 			break;
 		begin = memrchr(text, '\n', (size_t)(end - text));
+		if (!begin && !first)
+			break;
 		begin = begin ? begin + 1 : text;
 		length = (size_t)(end - begin);
 		/* The last byte of the line before. */
-		size = (size_t)(begin - text);
+		*size = (size_t)(begin - text);
 		if (query->session && !memmem(begin, length, query->session, strlen(query->session)))
 			continue;
 		r = audit_line_decode(begin, length, &event);
@@ -205,38 +182,6 @@ static int read_lines(const char *text, size_t size, const AuditQuery *query, si
 		if (r < 0)
 			return r;
 	}
-	return 0;
-}
-
-/* The oldest first. */
-static void events_reverse(AuditEvents *events)
-{
-	for (size_t i = 0, j = events->n; i + 1 < j; i++) {
-		AuditEvent event = events->events[i];
-
-		events->events[i] = events->events[--j];
-		events->events[j] = event;
-	}
-}
-
-static int read_user(int directory_fd, uid_t uid, const AuditQuery *query, AuditEvents *events)
-{
-	for (int i = 0; i < 2 && events->n < query->max; i++) {
-		_cleanup_free_ char *text = NULL;
-		FileName name;
-		size_t size = 0;
-		int r;
-
-		(void)snprintf(name, sizeof(name), i == 0 ? NAME_FORMAT : NAME_FORMAT OLDER, uid);
-		r = read_file(directory_fd, name, &text, &size);
-		if (r == -ENOENT || r == -EPERM)
-			continue;
-		if (r >= 0)
-			r = read_lines(text, size, query, query->max, events);
-		if (r < 0)
-			return r;
-	}
-	events_reverse(events);
 	return 0;
 }
 
@@ -278,6 +223,7 @@ static int each_user(int directory_fd, int (*each)(void *userdata, uid_t uid), v
 	int fd = fcntl(directory_fd, F_DUPFD_CLOEXEC, 3), r = 0;
 	struct dirent *entry;
 	DIR *directory;
+	uid_t uid;
 
 	directory = fd < 0 ? NULL : fdopendir(fd);
 	if (!directory) {
@@ -285,54 +231,209 @@ static int each_user(int directory_fd, int (*each)(void *userdata, uid_t uid), v
 		close_fd(fd);
 		return r;
 	}
-	while (r >= 0 && (entry = readdir(directory))) {
-		uid_t uid;
-
+	while (r >= 0 && (entry = readdir(directory)))
 		if (name_is_users(entry->d_name, &uid))
 			r = each(userdata, uid);
-	}
 	closedir(directory);
 	return r;
 }
 
-typedef struct Reading {
+#define FILES_OF_USER 2u
+
+struct AuditReading {
+	AuditQuery query;
+	char session[CS_ID_LENGTH + 1];
 	int directory_fd;
-	const AuditQuery *query;
-	AuditEvents *events;
-} Reading;
+	uid_t *uids; /* whose files are to be read */
+	size_t n_uids, user;
+	unsigned file;   /* of the user: the newer one, then the older */
+	int older_fd;    /* opened with the newer one: that may take its place meanwhile */
+	int fd;          /* of the file that is being read, or FD_NONE */
+	uint64_t offset; /* what stands before it was not read yet */
+	/* The bytes at offset: the end of a line whose beginning was not read yet. */
+	char text[AUDIT_LINE_MAX + AUDIT_STEP_BYTES];
+	size_t n_text;
+	AuditEvents of_user, all;
+};
 
-static int read_one(void *userdata, uid_t uid)
+AuditReading *audit_reading_free(AuditReading *reading)
 {
-	Reading *reading = userdata;
-	AuditEvents of_user = { 0 };
-	int r = read_user(reading->directory_fd, uid, reading->query, &of_user);
+	if (!reading)
+		return NULL;
+	audit_events_done(&reading->of_user);
+	audit_events_done(&reading->all);
+	close_fd(reading->directory_fd);
+	close_fd(reading->fd);
+	close_fd(reading->older_fd);
+	free(reading->uids);
+	free(reading);
+	return NULL;
+}
 
+static int reading_add_user(void *userdata, uid_t uid)
+{
+	AuditReading *reading = userdata;
+	uid_t *larger = reallocarray(reading->uids, reading->n_uids + 1, sizeof(*larger));
+
+	if (!larger)
+		return -ENOMEM;
+	reading->uids = larger;
+	larger[reading->n_uids++] = uid;
+	return 0;
+}
+
+int audit_reading_new(const AuditQuery *query, AuditReading **ret)
+{
+	_cleanup_(audit_reading_freep) AuditReading *reading = calloc(1, sizeof(*reading));
+	int r;
+
+	if (!reading)
+		return -ENOMEM;
+	reading->directory_fd = reading->fd = reading->older_fd = FD_NONE;
+	reading->query = *query;
+	if (query->session) {
+		(void)snprintf(reading->session, sizeof(reading->session), "%s", query->session);
+		reading->query.session = reading->session;
+	}
+	r = run_dir_open_log(false, NULL);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (r >= 0) {
+		reading->directory_fd = r;
+		r = query->everybody ? each_user(reading->directory_fd, reading_add_user, reading)
+				     : reading_add_user(reading, query->uid);
+		if (r < 0)
+			return r;
+	}
+	*ret = TAKE_PTR(reading);
+	return 0;
+}
+
+/* Of a user all is read. Return: 0 or -ENOMEM. */
+static int reading_next_user(AuditReading *reading)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < reading->of_user.n; i++)
+		r = events_take(&reading->all, &reading->of_user.events[i]);
+	audit_events_done(&reading->of_user);
 	/* The memory of as many users as there are is not ours to take. */
-	for (size_t i = 0; r >= 0 && i < of_user.n; i++)
-		r = events_take(reading->events, &of_user.events[i]);
-	audit_events_done(&of_user);
-	events_settle(reading->events, reading->query->max);
+	events_settle(&reading->all, reading->query.max);
+	reading->older_fd = close_fd(reading->older_fd);
+	reading->user++;
+	reading->file = 0;
 	return r;
 }
 
-static int read_everybody(int directory_fd, const AuditQuery *query, AuditEvents *events)
+static int open_log(const AuditReading *reading, const char *suffix)
 {
-	return each_user(directory_fd, read_one,
-			 &(Reading){ .directory_fd = directory_fd, .query = query, .events = events });
+	FileName name;
+	struct stat st;
+	int r;
+
+	(void)snprintf(name, sizeof(name), NAME_FORMAT "%s", reading->uids[reading->user], suffix);
+	r = open_file(reading->directory_fd, name, O_RDONLY, &st);
+	return r == -ENOENT || r == -EPERM ? FD_NONE : r;
+}
+
+/* The next file. Return: 1; 0 where there is none any more; negative errnos. */
+static int reading_open(AuditReading *reading)
+{
+	struct stat st;
+
+	if (reading->user == reading->n_uids)
+		return 0;
+	if (reading->file == FILES_OF_USER || reading->of_user.n >= reading->query.max)
+		return reading_next_user(reading) < 0 ? -ENOMEM : 1;
+	if (reading->file++ == 0) {
+		reading->fd = open_log(reading, "");
+		reading->older_fd = open_log(reading, OLDER);
+	} else {
+		reading->fd = TAKE_FD(reading->older_fd);
+	}
+	reading->n_text = 0;
+	if (reading->fd == FD_NONE)
+		return 1;
+	if (reading->fd < 0 || fstat(reading->fd, &st) < 0)
+		return reading->fd < 0 ? reading->fd : -errno;
+	reading->offset = (uint64_t)MIN_OF(st.st_size, (off_t)AUDIT_FILE_MAX);
+	return 1;
+}
+
+/* The piece of the file that stands before what was read. Return: 0 or a negative errno. */
+static int reading_read(AuditReading *reading)
+{
+	size_t size = (size_t)MIN_OF(reading->offset, (uint64_t)AUDIT_STEP_BYTES), done = 0, left;
+	int r;
+
+	/* Longer than any line of ours: what it is the end of is no line. */
+	if (reading->n_text > AUDIT_LINE_MAX)
+		reading->n_text = 0;
+	memmove(reading->text + size, reading->text, reading->n_text);
+	while (done < size) {
+		ssize_t n = pread(reading->fd, reading->text + done, size - done,
+				  (off_t)(reading->offset - size + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		done += (size_t)n;
+	}
+	reading->offset -= size;
+	left = reading->n_text + size;
+	r = read_lines(reading->text, &left, reading->offset == 0, &reading->query, &reading->of_user);
+	reading->n_text = left;
+	return r;
+}
+
+int audit_reading_step(AuditReading *reading, AuditEvents *ret)
+{
+	int r;
+
+	if (reading->fd < 0) {
+		r = reading_open(reading);
+		if (r != 0)
+			return r;
+		*ret = reading->all;
+		reading->all = (AuditEvents){ 0 };
+		return 0;
+	}
+	r = reading_read(reading);
+	if (r < 0)
+		return r;
+	if (reading->offset == 0 || reading->of_user.n >= reading->query.max)
+		reading->fd = close_fd(reading->fd);
+	return 1;
+}
+
+int audit_store_read(const AuditQuery *query, AuditEvents *ret)
+{
+	_cleanup_(audit_reading_freep) AuditReading *reading = NULL;
+	int r;
+
+	r = audit_reading_new(query, &reading);
+	if (r < 0)
+		return r;
+	do
+		r = audit_reading_step(reading, ret);
+	while (r > 0);
+	return r;
 }
 
 typedef struct Unended {
-	int directory_fd;
 	void (*each)(void *userdata, const AuditEvent *launch);
 	void *userdata;
 } Unended;
 
 static int unended_one(void *userdata, uid_t uid)
 {
-	const Unended *unended = userdata;
-	const AuditQuery query = { .uid = uid, .max = SIZE_MAX };
+	const AuditQuery query = { .uid = uid,
+				   .kinds = 1u << AUDIT_LAUNCH | 1u << AUDIT_EXIT,
+				   .max = SIZE_MAX };
 	_cleanup_(audit_events_done) AuditEvents events = { 0 };
-	int r = read_user(unended->directory_fd, uid, &query, &events);
+	const Unended *unended = userdata;
+	int r = audit_store_read(&query, &events);
 
 	for (size_t i = 0; r >= 0 && i < events.n; i++) {
 		const AuditEvent *launch = &events.events[i];
@@ -355,28 +456,5 @@ int audit_store_each_unended(void (*each)(void *userdata, const AuditEvent *laun
 
 	if (directory_fd < 0)
 		return directory_fd == -ENOENT ? 0 : directory_fd;
-	return each_user(directory_fd, unended_one,
-			 &(Unended){ .directory_fd = directory_fd, .each = each, .userdata = userdata });
-}
-
-int audit_store_read(const AuditQuery *query, AuditEvents *ret)
-{
-	_cleanup_(audit_events_done) AuditEvents events = { 0 };
-	_cleanup_close_ int directory_fd = FD_NONE;
-	int r;
-
-	r = run_dir_open_log(false, NULL);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	if (r >= 0) {
-		directory_fd = r;
-		r = query->everybody ? read_everybody(directory_fd, query, &events)
-				     : read_user(directory_fd, query->uid, query, &events);
-		if (r < 0)
-			return r;
-		events_settle(&events, query->max);
-	}
-	*ret = events;
-	events = (AuditEvents){ 0 };
-	return 0;
+	return each_user(directory_fd, unended_one, &(Unended){ .each = each, .userdata = userdata });
 }

@@ -23,6 +23,7 @@ typedef struct AuditQuery {
 	uid_t uid;
 	const char *session;    /* only of this one; NULL: of all, and what belongs to none */
 	uint64_t before, after; /* usec, exclusive; before 0: no limit */
+	unsigned kinds;         /* 1 << AuditKind of those that are wanted; 0: all */
 	size_t max;             /* so many of the newest */
 } AuditQuery;
 
@@ -37,5 +38,19 @@ void audit_events_done(AuditEvents *events);
  * -ENOMEM; other negative errnos.
  */
 int audit_store_each_unended(void (*each)(void *userdata, const AuditEvent *launch), void *userdata);
-/* What the files hold. Return: 0, also without any; -ENOMEM; other negative errnos. */
+
+/*
+ * A reading in steps, each of at most AUDIT_STEP_BYTES of the files: the newest lines come first, until there are
+ * enough. The log grows meanwhile; what comes after the beginning may or may not be in it.
+ */
+#define AUDIT_STEP_BYTES (32u << 10)
+typedef struct AuditReading AuditReading;
+/* query is copied. Return: 0, also without any file; -ENOMEM; other negative errnos. */
+int audit_reading_new(const AuditQuery *query, AuditReading **ret);
+AuditReading *audit_reading_free(AuditReading *reading);
+DEFINE_CLEANUP(AuditReading, audit_reading_free)
+/* Return: 1 when there is more to read, 0 when *ret has all; negative errnos. */
+int audit_reading_step(AuditReading *reading, AuditEvents *ret);
+
+/* All steps at once: of the service's own question at its start. Return: as audit_reading_new(). */
 int audit_store_read(const AuditQuery *query, AuditEvents *ret);

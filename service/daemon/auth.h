@@ -27,6 +27,7 @@ typedef struct AuthEntry {
 	const char *interface, *member;
 	AuthRule rule;
 	const char *action;
+	bool lists; /* it changes nothing: without its answer it is for nothing */
 } AuthEntry;
 
 /* For lists: index from 0; NULL at the end. */

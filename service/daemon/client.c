@@ -12,12 +12,13 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "service/daemon/auth.h"
+#include "service/daemon/client-credentials.h"
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
 
 #define BUS_DRIVER "org.freedesktop.DBus"
 #define BUS_DRIVER_PATH "/org/freedesktop/DBus"
-#define GROUPS_MAX 65536u /* NGROUPS_MAX */
 #define MESSAGE_DESCRIPTORS_MAX 16u
 
 struct ClientHeld {
@@ -31,6 +32,8 @@ struct Clients {
 	sd_bus_slot *filter, *match;
 	const ClientEvents *events;
 	void *userdata;
+	Turns *turns;
+	sd_bus_message *passing; /* whose turn has come; it lies in the library's queue */
 	Client *first;
 	size_t n_held, held_bytes;
 };
@@ -124,8 +127,17 @@ static size_t descriptors_max(void)
 	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 1024 : (size_t)MIN_OF(files.rlim_cur, (rlim_t)1 << 20);
 }
 
-static int refuse_held(sd_bus_message *m)
+static int refuse_held(Client *client, sd_bus_message *m)
 {
+	if (!sd_bus_message_get_expect_reply(m) && !client->overfull) {
+		client->overfull = true;
+		log_line("%s sends more than the service can keep; calls that want no answer are lost",
+			 client->name);
+	}
+	if (client->known)
+		return sd_bus_reply_method_errorf(m, CS_ERROR_LIMITS_EXCEEDED,
+						  "Too many of your calls wait for the service; wait for "
+						  "answers before you send more.");
 	return sd_bus_reply_method_errorf(
 		m, CS_ERROR_LIMITS_EXCEEDED,
 		"Too many messages before the service knew who sends them and what they may see; "
@@ -148,7 +160,7 @@ static void held_drop_last(Client *client)
 	client->held_bytes -= last->weight;
 	client->clients->n_held--;
 	client->clients->held_bytes -= last->weight;
-	(void)refuse_held(last->message);
+	(void)refuse_held(client, last->message);
 	sd_bus_message_unref(last->message);
 	free(last);
 }
@@ -180,23 +192,28 @@ static bool held_make_room(Client *client, size_t weight)
 	}
 }
 
-static int held_add(Client *client, sd_bus_message *m, size_t weight)
+/* first: before what is held already. */
+static int held_add(Client *client, sd_bus_message *m, size_t weight, bool first)
 {
+	const size_t most = client->known ? CLIENT_HELD_MAX : CLIENT_UNKNOWN_MAX;
 	Clients *clients = client->clients;
 	ClientHeld *held;
 
-	if (client->n_held >= CLIENT_HELD_MAX || client->held_bytes + weight > CLIENT_HELD_BYTES_MAX ||
+	if (client->n_held >= most || client->held_bytes + weight > CLIENT_HELD_BYTES_MAX ||
 	    !held_make_room(client, weight))
 		return -ENOBUFS;
 	held = malloc(sizeof(*held));
 	if (!held)
 		return -ENOMEM;
 	*held = (ClientHeld){ .message = sd_bus_message_ref(m), .weight = weight };
-	if (client->held_last)
-		client->held_last->next = held;
-	else
+	if (first)
+		held->next = client->held;
+	if (first || !client->held)
 		client->held = held;
-	client->held_last = held;
+	else
+		client->held_last->next = held;
+	if (!held->next)
+		client->held_last = held;
 	client->n_held++;
 	client->held_bytes += weight;
 	clients->n_held++;
@@ -217,6 +234,7 @@ static void client_remove(Client *client, const char *sentence)
 	client->next = NULL;
 	client->gone = true;
 	client->query = sd_bus_slot_unref(client->query);
+	turns_leave(clients->turns, &client->turn);
 	while (client->held) {
 		_cleanup_message_ sd_bus_message *m = held_take(client);
 
@@ -225,79 +243,6 @@ static void client_remove(Client *client, const char *sentence)
 	clients->events->gone(clients->userdata, client);
 	client->clients = NULL;
 	client_unref(client);
-}
-
-static int read_groups(sd_bus_message *m, Client *client)
-{
-	const void *data;
-	size_t size;
-	int r;
-
-	r = sd_bus_message_enter_container(m, 'v', "au");
-	if (r < 0)
-		return r;
-	r = sd_bus_message_read_array(m, 'u', &data, &size);
-	if (r < 0)
-		return r;
-	if (size / sizeof(uint32_t) > GROUPS_MAX)
-		return -E2BIG;
-	free(client->groups);
-	client->n_groups = 0;
-	client->groups = malloc(size + 1);
-	if (!client->groups)
-		return -ENOMEM;
-	STATIC_ASSERT(sizeof(gid_t) == sizeof(uint32_t));
-	if (size > 0)
-		memcpy(client->groups, data, size);
-	client->n_groups = size / sizeof(uint32_t);
-	return sd_bus_message_exit_container(m);
-}
-
-/* The dictionary of GetConnectionCredentials; keys that we do not know are passed over. */
-static int read_credentials(sd_bus_message *m, Client *client, bool *ret_uid)
-{
-	bool uid = false, pid = false, groups = false;
-	uint32_t value;
-	int r;
-
-	r = sd_bus_message_enter_container(m, 'a', "{sv}");
-	if (r < 0)
-		return r;
-	while ((r = sd_bus_message_enter_container(m, 'e', "sv")) > 0) {
-		const char *key;
-
-		r = sd_bus_message_read(m, "s", &key);
-		if (r < 0)
-			return r;
-		if (streq(key, "UnixUserID")) {
-			r = sd_bus_message_read(m, "v", "u", &value);
-			client->uid = value;
-			uid = r >= 0;
-		} else if (streq(key, "ProcessID")) {
-			r = sd_bus_message_read(m, "v", "u", &value);
-			client->pid = (pid_t)value;
-			pid = r >= 0 && value > 0 && value <= INT32_MAX;
-		} else if (streq(key, "UnixGroupIDs")) {
-			r = read_groups(m, client);
-			groups = r >= 0;
-		} else {
-			r = sd_bus_message_skip(m, "v");
-		}
-		if (r < 0)
-			return r;
-		r = sd_bus_message_exit_container(m);
-		if (r < 0)
-			return r;
-	}
-	if (r < 0)
-		return r;
-	*ret_uid = uid;
-	if (!pid)
-		client->problem =
-			"the bus does not know the caller's process: it runs in another pid namespace";
-	else if (!groups)
-		client->problem = "the bus does not know the caller's groups (UnixGroupIDs)";
-	return 0;
 }
 
 static bool may_pin(const Client *client)
@@ -349,6 +294,30 @@ static bool must_wait(const Client *client)
 	return client->clients->events->waits(client->clients->userdata, client);
 }
 
+/* The next message of a client whose user's turn has come. */
+static void client_step(void *userdata)
+{
+	Client *client = userdata;
+	Clients *clients = client->clients;
+	int r;
+
+	if (clients->passing)
+		return;
+	if (client->held && !must_wait(client)) {
+		_cleanup_message_ sd_bus_message *m = held_take(client);
+
+		r = sd_bus_enqueue_for_read(clients->bus, m);
+		if (r < 0) {
+			log_line("cannot continue a message of %s: %s", client->name, strerror(-r));
+			client_remove(client, "The service has no memory for the call; try again.");
+			return;
+		}
+		clients->passing = sd_bus_message_ref(m);
+	}
+	if (!client->held || must_wait(client))
+		turns_leave(clients->turns, &client->turn);
+}
+
 static void client_release(Client *client)
 {
 	int r = 0;
@@ -382,7 +351,8 @@ static int on_credentials(sd_bus_message *reply, void *userdata, sd_bus_error *r
 	int r;
 
 	client->query = sd_bus_slot_unref(client->query);
-	r = sd_bus_message_is_method_error(reply, NULL) ? -ENXIO : read_credentials(reply, client, &uid);
+	r = sd_bus_message_is_method_error(reply, NULL) ? -ENXIO
+							: client_read_credentials(reply, client, &uid);
 	if (r < 0 || !uid) {
 		client_remove(client, "The caller has left the bus, or the bus does not know who it is.");
 		return 0;
@@ -405,6 +375,7 @@ static int client_add(Clients *clients, const char *name, Client **ret)
 	client->clients = clients;
 	client->pidfd = FD_NONE;
 	client->uid = (uid_t)-1;
+	client->turn = (Turn){ .step = client_step, .userdata = client };
 	client->arrived_usec = boottime_usec();
 	client->name = strdup(name);
 	if (!client->name)
@@ -430,10 +401,53 @@ static size_t weight_limit(sd_bus_message *m)
 	return CLIENT_MESSAGE_BYTES_MAX;
 }
 
+/* What everybody may ask and nothing changes by. Of the interfaces that the library serves nothing does. */
+static bool only_lists(sd_bus_message *m)
+{
+	const char *interface = sd_bus_message_get_interface(m), *member = sd_bus_message_get_member(m);
+
+	if (!interface || !(starts_with(interface, CS_BUS_NAME ".")))
+		return true;
+	return auth_find(interface, member)->lists;
+}
+
+/* Is it the message whose turn has come? */
+static bool take_passing(Clients *clients, const sd_bus_message *m)
+{
+	if (m != clients->passing)
+		return false;
+	clients->passing = sd_bus_message_unref(clients->passing);
+	return true;
+}
+
+/* passing: its user's turn has come, so its budget was looked at. */
+static bool client_may_go(Client *client, sd_bus_message *m, bool passing)
+{
+	Clients *clients = client->clients;
+
+	if (!client->known || must_wait(client))
+		return false;
+	if (!passing && (client->held || !turns_allow(clients->turns, client->uid)))
+		return false;
+	return !clients->events->holds(clients->userdata, client, m);
+}
+
+static int client_hold(Client *client, sd_bus_message *m, size_t weight, bool passing)
+{
+	Clients *clients = client->clients;
+	int r;
+
+	r = held_add(client, m, weight, passing);
+	if (r >= 0 && client->known && !must_wait(client))
+		r = turns_wait(clients->turns, client->uid, &client->turn);
+	return r;
+}
+
 static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 {
 	Clients *clients = userdata;
 	const char *sender = sd_bus_message_get_sender(m);
+	bool passing;
 	size_t limit;
 	ssize_t weight;
 	Client *client;
@@ -441,8 +455,15 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 
 	if (!sd_bus_message_is_method_call(m, NULL, NULL) || !sender)
 		return 0;
+	if (!sd_bus_message_get_expect_reply(m) && only_lists(m))
+		return 1;
 
 	client = client_find(clients, sender);
+	if (client && client->known)
+		turns_begin(clients->turns, client->uid);
+	passing = take_passing(clients, m);
+	if (client && client->known && !passing && client->n_held >= CLIENT_HELD_MAX)
+		return refuse_held(client, m);
 	limit = weight_limit(m);
 	weight = wire_weigh(m, limit);
 	if (weight < 0)
@@ -453,17 +474,16 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 			"The message is too long. Launch may carry %u bytes of arguments "
 			"and environment in %u strings, other calls %u bytes in all.",
 			CS_REQUEST_BYTES_MAX, CS_REQUEST_STRINGS_MAX, CLIENT_MESSAGE_BYTES_MAX);
-	if (client && client->known && !must_wait(client) &&
-	    !clients->events->holds(clients->userdata, client, m))
+	if (client && client_may_go(client, m, passing))
 		return 0;
 
 	r = 0;
 	if (!client)
 		r = client_add(clients, sender, &client);
 	if (r >= 0)
-		r = held_add(client, m, (size_t)weight);
+		r = client_hold(client, m, (size_t)weight, passing);
 	if (r == -ENOBUFS)
-		return refuse_held(m);
+		return refuse_held(client, m);
 	if (r < 0)
 		return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_NO_MEMORY,
 						  "The service cannot take the call: %s.", strerror(-r));
@@ -484,7 +504,7 @@ static int on_owner_changed(sd_bus_message *m, void *userdata, sd_bus_error *ret
 	return 0;
 }
 
-int clients_new(sd_bus *bus, const ClientEvents *events, void *userdata, Clients **ret)
+int clients_new(sd_bus *bus, Turns *turns, const ClientEvents *events, void *userdata, Clients **ret)
 {
 	_cleanup_(clients_freep) Clients *clients = calloc(1, sizeof(*clients));
 	int r;
@@ -492,6 +512,7 @@ int clients_new(sd_bus *bus, const ClientEvents *events, void *userdata, Clients
 	if (!clients)
 		return -ENOMEM;
 	clients->bus = sd_bus_ref(bus);
+	clients->turns = turns;
 	clients->events = events;
 	clients->userdata = userdata;
 	r = sd_bus_add_filter(bus, &clients->filter, on_message, clients);
@@ -512,6 +533,7 @@ Clients *clients_free(Clients *clients)
 		return NULL;
 	sd_bus_slot_unref(clients->filter);
 	sd_bus_slot_unref(clients->match);
+	sd_bus_message_unref(clients->passing);
 	while (clients->first)
 		client_remove(clients->first, "The service is stopping; try again.");
 	sd_bus_unref(clients->bus);

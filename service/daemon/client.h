@@ -8,6 +8,10 @@
  * that does not block; until it answers, a filter holds what that name sent, bounded, and hands it on in
  * order afterwards. The answer is kept until the name has gone (NameOwnerChanged). Everything that reads a
  * caller reads what is kept: the library's own credentials would block, and leave out UnixGroupIDs.
+ *
+ * The same filter serves users in turn (turns.h): a message of a user whose budget is used up is held as well, and
+ * handed on when their turn comes. What has no room is refused, never dropped without a word; only a call that
+ * wants no answer and changes nothing is not carried out at all.
  */
 
 #include <sys/types.h>
@@ -16,11 +20,14 @@
 #include "dbus/base.h"
 #include "dbus/names.h"
 #include "dbus/wire.h"
+#include "service/daemon/turns.h"
 
 /* Messages of one unknown sender; ours send one or two. */
-#define CLIENT_HELD_MAX 8u
+#define CLIENT_UNKNOWN_MAX 8u
+/* Of one that is known, whose user has used up the budget. */
+#define CLIENT_HELD_MAX 64u
 #define CLIENT_HELD_BYTES_MAX (6u << 20) /* their weight, see wire_weigh() */
-/* Messages of all unknown senders, fewer where the service may open few files: see client.c. */
+/* Messages of all senders, fewer where the service may open few files: see client.c. */
 #define CLIENTS_HELD_MAX 512u
 #define CLIENTS_HELD_BYTES_MAX (32u << 20)
 /*
@@ -58,6 +65,8 @@ typedef struct Client {
 	sd_bus_slot *query;
 	ClientHeld *held, *held_last;
 	size_t n_held, held_bytes;
+	Turn turn;     /* something is held for want of budget */
+	bool overfull; /* a call without an answer was lost; the log says so once */
 	struct Client *next;
 } Client;
 
@@ -70,8 +79,8 @@ typedef struct ClientEvents {
 	bool (*holds)(void *userdata, Client *client, sd_bus_message *m);
 } ClientEvents;
 
-/* Installs filter and match on bus. Return: 0 or a negative errno. */
-int clients_new(sd_bus *bus, const ClientEvents *events, void *userdata, Clients **ret);
+/* Installs filter and match on bus. turns is borrowed. Return: 0 or a negative errno. */
+int clients_new(sd_bus *bus, Turns *turns, const ClientEvents *events, void *userdata, Clients **ret);
 Clients *clients_free(Clients *clients);
 DEFINE_CLEANUP(Clients, clients_free)
 

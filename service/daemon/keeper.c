@@ -21,6 +21,7 @@
 
 struct Keeper {
 	sd_event *event;
+	Turns *turns;
 	Cgroups *cgroups;
 	Session *session;
 	const KeeperEvents *events;
@@ -30,8 +31,6 @@ struct Keeper {
 	unsigned changes; /* not told yet */
 	LinkTable asking; /* LINK_TABLE_MAX: nothing */
 	bool ask_again, told, silent, connected, started;
-	uint64_t denied_usec; /* the second in which these came */
-	uint32_t denied_rows;
 };
 
 static void refresh(Keeper *keeper);
@@ -169,26 +168,12 @@ static unsigned take_exit(Session *session, const LinkMessage *m)
 /* The session's own statement: one line of the log, whatever it holds, and a detail of its end. */
 static void say_why(Session *session, const char *text)
 {
-	free(session->why);
+	/* Once: a line of the log for each packet would be a flood of them. */
+	if (session->why)
+		return;
 	session->why = wire_text(text, WHY_MAX);
 	log_line("session %s of uid %u says why its agent ended: %s", session->id, session->uid,
 		 session->why ?: "no memory");
-}
-
-/* Each row becomes a signal to everybody who listens: a session may not have as many sent as it likes. */
-static void take_denied(Keeper *keeper, const LinkMessage *m)
-{
-	uint64_t now = 0;
-	uint32_t n;
-
-	(void)sd_event_now(keeper->event, CLOCK_MONOTONIC, &now);
-	if (now - keeper->denied_usec >= USEC_PER_SEC) {
-		keeper->denied_usec = now;
-		keeper->denied_rows = 0;
-	}
-	n = MIN_OF(m->n_rows, KEEPER_DENIED_MAX - keeper->denied_rows);
-	keeper->denied_rows += n;
-	keeper->events->denied(keeper->userdata, keeper->session, m->rows, n);
 }
 
 static void take_message(Keeper *keeper, const LinkMessage *m)
@@ -212,7 +197,7 @@ static void take_message(Keeper *keeper, const LinkMessage *m)
 		break;
 	case LINK_DENIED:
 		denied_sum_add(&session->denied, m->rows, m->n_rows);
-		take_denied(keeper, m);
+		keeper->events->denied(keeper->userdata, session, m->rows, m->n_rows);
 		changes = take_attempts(session, m);
 		break;
 	case LINK_ROWS:
@@ -358,7 +343,7 @@ static int on_process(sd_event_source *source, int fd, uint32_t revents, void *u
 	return 0;
 }
 
-int keeper_new(sd_event *event, Cgroups *cgroups, Session *session, const KeeperEvents *events,
+int keeper_new(sd_event *event, Turns *turns, Cgroups *cgroups, Session *session, const KeeperEvents *events,
 	       void *userdata)
 {
 	Keeper *keeper = calloc(1, sizeof(*keeper));
@@ -368,6 +353,7 @@ int keeper_new(sd_event *event, Cgroups *cgroups, Session *session, const Keeper
 		return -ENOMEM;
 	*keeper = (Keeper){
 		.event = sd_event_ref(event),
+		.turns = turns,
 		.cgroups = cgroups,
 		.session = session,
 		.events = events,
@@ -375,9 +361,9 @@ int keeper_new(sd_event *event, Cgroups *cgroups, Session *session, const Keeper
 		.asking = LINK_TABLE_MAX,
 	};
 	r = sd_event_add_io(event, &keeper->process, session->pidfd, EPOLLIN, on_process, keeper);
-	/* What the link still holds comes before the end. */
+	/* What the link still holds comes first all the same: it is read at the end. */
 	if (r >= 0)
-		r = sd_event_source_set_priority(keeper->process, SD_EVENT_PRIORITY_NORMAL + 10);
+		r = sd_event_source_set_priority(keeper->process, PRIORITY_BEHIND_BUS);
 	if (r < 0) {
 		keeper_free(keeper);
 		return r;
@@ -403,7 +389,8 @@ Keeper *keeper_free(Keeper *keeper)
 
 int keeper_attach(Keeper *keeper, int fd)
 {
-	return link_client_new(keeper->event, fd, &link_events, keeper, &keeper->link);
+	return link_client_new(keeper->event, keeper->turns, keeper->session->uid, fd, &link_events, keeper,
+			       &keeper->link);
 }
 
 static void on_stop_answer(void *userdata, int result, const char *problem)

@@ -15,9 +15,6 @@
 #define KEEPER_GRACE_USEC (5 * USEC_PER_SEC)
 #define KEEPER_GRACE_MAX_USEC (60 * USEC_PER_SEC)
 
-/* What a session that keeps to its part says in a second is half of that; more is dropped. */
-#define KEEPER_DENIED_MAX 256u
-
 /* Which statements have changed. */
 typedef enum KeeperChange {
 	KEEPER_STATE = 1u << 0,
@@ -36,7 +33,7 @@ typedef struct KeeperEvents {
 	void (*connected)(void *userdata, Session *session);
 	void (*changed)(void *userdata, Session *session, unsigned changes);
 	void (*started)(void *userdata, Session *session);
-	/* Attempts that were denied: rows of LINK_TABLE_DENIED. At most KEEPER_DENIED_MAX rows a second. */
+	/* Attempts that were denied: rows of LINK_TABLE_DENIED. At most LINK_CLIENT_DENIED_MAX rows a second. */
 	void (*denied)(void *userdata, Session *session, const LinkRow *rows, uint32_t n);
 	/* What it found in its jail: rows of LINK_TABLE_CHECKS, not checked yet. running: asked for by
 	 * keeper_verify(); else it is a session that was made to check. */
@@ -51,7 +48,7 @@ typedef struct KeeperEvents {
 typedef struct Keeper Keeper;
 
 /* session->pidfd holds its process. Sets session->keeper. Return: 0 or a negative errno. */
-int keeper_new(sd_event *event, Cgroups *cgroups, Session *session, const KeeperEvents *events,
+int keeper_new(sd_event *event, Turns *turns, Cgroups *cgroups, Session *session, const KeeperEvents *events,
 	       void *userdata);
 /* The session lives on; nobody watches it any more. */
 Keeper *keeper_free(Keeper *keeper);

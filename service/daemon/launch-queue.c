@@ -55,8 +55,8 @@ int launch_queue_open(Manager *manager)
 {
 	int r;
 
-	r = sd_event_add_defer(manager->event, &manager->turns, on_turns, manager);
-	return r < 0 ? r : sd_event_source_set_enabled(manager->turns, SD_EVENT_OFF);
+	r = sd_event_add_defer(manager->event, &manager->launch_turns, on_turns, manager);
+	return r < 0 ? r : sd_event_source_set_enabled(manager->launch_turns, SD_EVENT_OFF);
 }
 
 void launch_queue_add(Launch *launch)
@@ -67,6 +67,6 @@ void launch_queue_add(Launch *launch)
 
 void launch_queue_moved(Manager *manager)
 {
-	if (manager->turns && manager->launches)
-		(void)sd_event_source_set_enabled(manager->turns, SD_EVENT_ONESHOT);
+	if (manager->launch_turns && manager->launches)
+		(void)sd_event_source_set_enabled(manager->launch_turns, SD_EVENT_ONESHOT);
 }

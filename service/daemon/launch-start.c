@@ -407,7 +407,8 @@ static int start(Making *making, char **ret_problem)
 	if (r >= 0)
 		r = spawn_child(making, &session->pid, &session->pidfd, ret_problem);
 	if (r >= 0) {
-		r = keeper_new(manager->event, manager->cgroups, session, &manager_keeper_events, manager);
+		r = keeper_new(manager->event, manager->turns, manager->cgroups, session,
+			       &manager_keeper_events, manager);
 		if (r < 0) {
 			(void)pidfd_kill(session->pidfd, SIGKILL);
 			(void)waitid(P_PIDFD, (id_t)session->pidfd, &info, WEXITED);

@@ -294,6 +294,7 @@ void launch_continue(Launch *launch)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
 
+	turns_begin(launch->manager->turns, launch->client->uid);
 	if (launch_check_caller(launch, &error) < 0) {
 		launch_refuse(launch, error.name, error.message);
 		sd_bus_error_free(&error);

@@ -4,8 +4,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "service/link/process-state.h"
-
 #define DRAIN_PACKETS_MAX 64u
 /* Of a table that changes between its pages. */
 #define TABLE_RESTARTS_MAX 3u
@@ -31,6 +29,9 @@ struct LinkClient {
 	bool over;             /* closed() was called, or the owner has freed it */
 	bool greeted, foreign; /* it has said which version it speaks; another one than we */
 	int fd;
+	uid_t uid;
+	Turns *turns;
+	Turn turn; /* packets wait for the budget of uid */
 	sd_event *event;
 	sd_event_source *source;
 	const LinkClientEvents *events;
@@ -39,25 +40,8 @@ struct LinkClient {
 	Question questions[LINK_WAITING_MAX];
 	Question verify; /* has a place of its own: it takes longer than the others */
 	uint64_t verify_until_usec, verify_silent_usec; /* until when in all, and without a row */
+	SecondCount denied;                             /* rows */
 };
-
-void link_cells_done(LinkCells *cells)
-{
-	for (size_t i = 0; i < cells->n_rows * cells->n_columns; i++)
-		free(cells->cells[i]);
-	free(cells->cells);
-	*cells = (LinkCells){ 0 };
-}
-
-int link_peer_check(int fd, pid_t pid, uid_t uid)
-{
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
-		return -errno;
-	return size == sizeof(peer) && peer.pid == pid && peer.uid == uid ? 0 : -EPERM;
-}
 
 static LinkClient *link_ref(LinkClient *link)
 {
@@ -96,6 +80,7 @@ static void question_answer(Question *question, int result, const char *problem)
 static void link_end(LinkClient *link, int question_result)
 {
 	link->over = true;
+	turns_leave(link->turns, &link->turn);
 	link->source = sd_event_source_disable_unref(link->source);
 	link->fd = close_fd(link->fd);
 	for (size_t i = 0; i < LINK_WAITING_MAX; i++)
@@ -208,7 +193,6 @@ static int ask_page(Question *question)
 static int take_page(Question *question, LinkMessage *m)
 {
 	LinkCells *cells = &question->cells;
-	char **larger;
 
 	if (m->table != question->table || m->first != cells->n_rows || m->total > LINK_ROWS_MAX)
 		return -EBADMSG;
@@ -228,23 +212,8 @@ static int take_page(Question *question, LinkMessage *m)
 	if (question->bytes > LINK_CLIENT_TABLE_BYTES_MAX)
 		return -E2BIG;
 
-	larger = reallocarray(cells->cells, (cells->n_rows + m->n_rows) * cells->n_columns, sizeof(*larger));
-	if (!larger)
+	if (link_cells_append(cells, m) < 0)
 		return -ENOMEM;
-	cells->cells = larger;
-	for (uint32_t i = 0; i < m->n_rows; i++) {
-		for (size_t c = 0; c < cells->n_columns; c++) {
-			char *cell = TAKE_PTR(m->rows[i].columns[c]) ?: strdup("");
-
-			if (!cell) {
-				while (c-- > 0)
-					free(larger[cells->n_rows * cells->n_columns + c]);
-				return -ENOMEM;
-			}
-			larger[cells->n_rows * cells->n_columns + c] = cell;
-		}
-		cells->n_rows++;
-	}
 	return cells->n_rows == m->total;
 }
 
@@ -346,31 +315,69 @@ static bool kind_is_common(LinkKind kind)
 	return kind == LINK_HELLO || kind == LINK_DONE || kind == LINK_EXITED;
 }
 
+/*
+ * What is not decoded: answers to nothing, tables that are too long for who asked, rows above the limit. Return:
+ * whether it was dropped.
+ */
+static bool link_drop(LinkClient *link, const LinkHead *head)
+{
+	Question *question;
+	uint64_t now = 0;
+
+	switch (head->kind) {
+	case LINK_TABLE:
+	case LINK_DONE:
+		question = question_find(link, head->serial);
+		if (!question || question->table == LINK_TABLE_MAX || head->total <= question->max_rows)
+			return !question;
+		question_answer(question, -E2BIG, NULL);
+		return true;
+	case LINK_ROWS:
+		return head->serial != 0 && link->verify.serial != head->serial;
+	case LINK_DENIED:
+		(void)sd_event_now(link->event, CLOCK_MONOTONIC, &now);
+		if (second_count(&link->denied, now, head->n_rows, LINK_CLIENT_DENIED_MAX))
+			return false;
+		link->events->message(link->userdata,
+				      &(LinkMessage){ .kind = LINK_DENIED, .denied = head->denied });
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int link_take(LinkClient *link, const uint8_t *data, size_t size)
+{
+	_cleanup_(link_message_done) LinkMessage m = LINK_MESSAGE_INIT;
+	LinkHead head;
+	int r;
+
+	r = link_decode_head(data, size, &head);
+	if (r >= 0 && link->greeted && !link->foreign && link_drop(link, &head))
+		return 0;
+	r = link_decode(data, size, &m);
+	/* What it means by anything else is not known. */
+	if (link->foreign && (r == -EBADMSG || (r >= 0 && !kind_is_common(m.kind))))
+		return 0;
+	return r < 0 ? r : link_dispatch(link, &m);
+}
+
 /* Return: 1 after a packet, 0 when nothing waits; the link may be over afterwards. */
 static int link_read(LinkClient *link)
 {
-	_cleanup_(link_message_done) LinkMessage m = LINK_MESSAGE_INIT;
-	_cleanup_free_ uint8_t *buffer = malloc(LINK_PACKET_MAX);
+	/* One at a time, and nothing of it is kept. */
+	static uint8_t buffer[LINK_PACKET_MAX];
 	ssize_t n;
 	int r;
 
-	if (!buffer) {
-		link_close(link, -ENOMEM);
-		return 0;
-	}
-	n = packet_receive(link->fd, buffer, LINK_PACKET_MAX);
+	n = packet_receive(link->fd, buffer, sizeof(buffer));
 	if (n == -EAGAIN || n == -EINTR)
 		return 0;
 	if (n <= 0) {
 		link_close(link, n == -EMSGSIZE ? -EBADMSG : (int)n);
 		return 0;
 	}
-	r = link_decode(buffer, (size_t)n, &m);
-	/* What it means by anything else is not known. */
-	if (link->foreign && (r == -EBADMSG || (r >= 0 && !kind_is_common(m.kind))))
-		return 1;
-	if (r >= 0)
-		r = link_dispatch(link, &m);
+	r = link_take(link, buffer, (size_t)n);
 	if (r < 0)
 		link_close(link, r);
 	return 1;
@@ -380,8 +387,23 @@ static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *
 {
 	_cleanup_(link_unrefp) LinkClient *link = link_ref(userdata);
 
-	(void)link_read(link);
-	return 0;
+	if (turns_allow(link->turns, link->uid) || turns_wait(link->turns, link->uid, &link->turn) < 0) {
+		turns_begin(link->turns, link->uid);
+		(void)link_read(link);
+		return 0;
+	}
+	return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+}
+
+/* The turn of its user: one packet. */
+static void link_step(void *userdata)
+{
+	_cleanup_(link_unrefp) LinkClient *link = link_ref(userdata);
+
+	if (link_read(link) > 0 || link->over)
+		return;
+	turns_leave(link->turns, &link->turn);
+	(void)sd_event_source_set_enabled(link->source, SD_EVENT_ON);
 }
 
 void link_client_drain(LinkClient *link)
@@ -393,23 +415,13 @@ void link_client_drain(LinkClient *link)
 			break;
 }
 
-/* The kernel names whoever listens on the session's socket. */
-static bool session_is_stopped(const LinkClient *link)
-{
-	struct ucred peer = { 0 };
-	socklen_t size = sizeof(peer);
-
-	return getsockopt(link->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       process_is_stopped(peer.pid);
-}
-
 /* Return: whether there is more time for the answer to a check. */
 static bool verify_waits_on(LinkClient *link)
 {
 	uint64_t now = 0;
 
 	(void)sd_event_now(link->event, CLOCK_MONOTONIC, &now);
-	if (now >= link->verify_silent_usec || session_is_stopped(link))
+	if (now >= link->verify_silent_usec || link_peer_is_stopped(link->fd))
 		return false;
 	return sd_event_source_set_time(link->verify.timer,
 					MIN_OF(now + LINK_CLIENT_LOOK_USEC, link->verify_silent_usec)) >= 0 &&
@@ -419,13 +431,15 @@ static bool verify_waits_on(LinkClient *link)
 static int on_timeout(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	Question *question = userdata;
-	LinkClient *link = question->link;
+	_cleanup_(link_unrefp) LinkClient *link = link_ref(question->link);
+	const uint32_t serial = question->serial;
 
-	if (question == &link->verify && verify_waits_on(link))
+	/* It may have answered in time, and its user's budget keeps us from reading it. */
+	turns_begin(link->turns, link->uid);
+	link_client_drain(link);
+	if (question->serial != serial || (question == &link->verify && verify_waits_on(link)))
 		return 0;
-	link = link_ref(link);
 	question_answer(question, -ETIMEDOUT, NULL);
-	link_unref(link);
 	return 0;
 }
 
@@ -555,7 +569,8 @@ int link_client_verify(LinkClient *link, bool probes, LinkDoneFunction function,
 									       .probes = probes }));
 }
 
-int link_client_new(sd_event *event, int fd, const LinkClientEvents *events, void *userdata, LinkClient **ret)
+int link_client_new(sd_event *event, Turns *turns, uid_t uid, int fd, const LinkClientEvents *events,
+		    void *userdata, LinkClient **ret)
 {
 	_cleanup_(link_unrefp) LinkClient *link = calloc(1, sizeof(*link));
 	int r;
@@ -566,13 +581,16 @@ int link_client_new(sd_event *event, int fd, const LinkClientEvents *events, voi
 	}
 	link->n_ref = 1;
 	link->fd = fd;
+	link->uid = uid;
+	link->turns = turns;
+	link->turn = (Turn){ .step = link_step, .userdata = link };
 	link->event = sd_event_ref(event);
 	link->events = events;
 	link->userdata = userdata;
 	r = sd_event_add_io(event, &link->source, fd, EPOLLIN, on_readable, link);
 	if (r < 0)
 		return r;
-	r = sd_event_source_set_ratelimit(link->source, USEC_PER_SEC, LINK_CLIENT_PACKETS_MAX);
+	r = sd_event_source_set_priority(link->source, PRIORITY_BEHIND_BUS);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(link);

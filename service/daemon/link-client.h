@@ -5,28 +5,27 @@
  * The service's end of a link. The other end belongs to its user, who may make it say anything: packets and
  * tables are bounded, answers have a time limit, and whoever breaks the protocol is cut off. What comes out
  * of here is a statement of that session about itself.
+ *
+ * The packets of all sessions of a user draw on that user's budget (turns.h), and come after the bus. What nobody
+ * asked for, and rows above a limit, are dropped before they are decoded.
  */
 
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
 #include "dbus/base.h"
+#include "service/daemon/link-cells.h"
+#include "service/daemon/link-peer.h"
+#include "service/daemon/turns.h"
 #include "service/link/link.h"
 
-/* Packets of one session in a second; more have to wait. */
-#define LINK_CLIENT_PACKETS_MAX 64u
 /* Of one whole table. */
 #define LINK_CLIENT_TABLE_BYTES_MAX (1u << 20)
 
+/* Of LINK_DENIED in a second: twice what a session says that keeps to its part. More is dropped, and counted. */
+#define LINK_CLIENT_DENIED_MAX 256u
+
 typedef struct LinkClient LinkClient;
-
-/* A table in row-major order, link_table_columns() cells a row; none is NULL. */
-typedef struct LinkCells {
-	size_t n_columns, n_rows;
-	char **cells;
-} LinkCells;
-
-void link_cells_done(LinkCells *cells);
 
 typedef struct LinkClientEvents {
 	/* HELLO, STATE, STARTED, FAILED, EXITED, DENIED or ROWS has come. */
@@ -38,17 +37,14 @@ typedef struct LinkClientEvents {
 	void (*closed)(void *userdata, int error);
 } LinkClientEvents;
 
-/* Takes fd, a connected SOCK_SEQPACKET socket. Return: 0 or a negative errno (fd is closed then). */
-int link_client_new(sd_event *event, int fd, const LinkClientEvents *events, void *userdata,
-		    LinkClient **ret);
+/*
+ * Takes fd, a connected SOCK_SEQPACKET socket, of a session of uid. turns is borrowed. Return: 0 or a negative
+ * errno (fd is closed then).
+ */
+int link_client_new(sd_event *event, Turns *turns, uid_t uid, int fd, const LinkClientEvents *events,
+		    void *userdata, LinkClient **ret);
 /* Questions still open are answered with -ECANCELED. */
 LinkClient *link_client_free(LinkClient *link);
-
-/*
- * Who listens at the other end of a connected socket: unix(7), SO_PEERCRED names who called listen(2).
- * Return: 0, or -EPERM when it is not exactly this process of this user.
- */
-int link_peer_check(int fd, pid_t pid, uid_t uid);
 
 /*
  * Ask for a whole table. function is called once, later: result 0 and the cells, which it may take;

@@ -297,6 +297,7 @@ static void on_client_gone(void *userdata, Client *client)
 	launch_client_gone(manager, client);
 	sight_forget(manager, client);
 	session_tables_client_gone(manager, client);
+	audit_bus_forget(manager, client);
 	verify_session_client_gone(manager, client);
 	allow_ip_client_gone(manager, client);
 	for (Stop *stop = manager->stops, *next; stop; stop = next) {
@@ -333,7 +334,8 @@ static void on_config_changed(void *userdata, bool policy, bool allow_ip)
 static bool manager_busy(const Manager *manager)
 {
 	if (registry_first(manager->registry) || manager->launches || manager->stops ||
-	    manager->table_queries || manager->allow_calls || manager->sights || manager->verify_runs)
+	    manager->table_queries || manager->allow_calls || manager->sights || manager->verify_runs ||
+	    manager->log_calls)
 		return true;
 	if (clients_hold(manager->clients))
 		return true;
@@ -394,6 +396,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	launch_end_all(manager);
 	sight_forget(manager, NULL);
 	session_tables_end_all(manager);
+	audit_bus_forget(manager, NULL);
 	verify_session_end_all(manager);
 	allow_ip_end_all(manager);
 	while (manager->stops)
@@ -410,13 +413,14 @@ void manager_touch(Manager *manager)
 		(void)sd_event_source_set_time_relative(manager->idle, MANAGER_IDLE_USEC);
 }
 
-/* After whatever has happened: does the time of idleness run? */
+/* After whatever has happened: nobody's work is done any more, and does the time of idleness run? */
 static int after_event(sd_event_source *source, void *userdata)
 {
 	Manager *manager = userdata;
 	bool idle = manager->named && !manager_busy(manager);
 	int enabled = SD_EVENT_OFF;
 
+	turns_end(manager->turns);
 	(void)sd_event_source_get_enabled(manager->idle, &enabled);
 	if (idle == (enabled != SD_EVENT_OFF))
 		return 0;
@@ -462,7 +466,7 @@ static int manager_attach(Manager *manager)
 	sd_event *event = manager->event;
 	int r;
 
-	r = clients_new(manager->bus, &client_events, manager, &manager->clients);
+	r = clients_new(manager->bus, manager->turns, &client_events, manager, &manager->clients);
 	if (r >= 0)
 		r = config_watch_new(event, CS_CONFIG_PATH, on_config_changed, manager,
 				     &manager->config_watch);
@@ -510,6 +514,8 @@ int manager_new(sd_event *event, sd_bus *bus, Manager **ret)
 	manager->bus = sd_bus_ref(bus);
 	r = registry_new(&manager->registry);
 	if (r >= 0)
+		r = turns_new(event, &manager->turns);
+	if (r >= 0)
 		r = manager_attach(manager);
 	if (r < 0)
 		return r;
@@ -526,6 +532,7 @@ Manager *manager_free(Manager *manager)
 		launch_end_all(manager);
 	sight_forget(manager, NULL);
 	session_tables_end_all(manager);
+	audit_bus_forget(manager, NULL);
 	verify_session_end_all(manager);
 	allow_ip_end_all(manager);
 	while (manager->stops)
@@ -536,6 +543,7 @@ Manager *manager_free(Manager *manager)
 	for (Session *s = manager->registry ? registry_first(manager->registry) : NULL; s; s = s->next)
 		keeper_free(s->keeper);
 	registry_free(manager->registry);
+	turns_free(manager->turns);
 	cgroups_free(manager->cgroups);
 	users_free(manager->users);
 	allow_seen_free(manager->allow_seen);
@@ -544,7 +552,7 @@ Manager *manager_free(Manager *manager)
 	sd_event_source_disable_unref(manager->after);
 	sd_event_source_disable_unref(manager->late);
 	sd_event_source_disable_unref(manager->settling);
-	sd_event_source_disable_unref(manager->turns);
+	sd_event_source_disable_unref(manager->launch_turns);
 	sd_event_source_disable_unref(manager->terminate);
 	sd_event_source_disable_unref(manager->interrupt);
 	sd_bus_unref(manager->bus);

@@ -16,6 +16,7 @@
 #include "service/daemon/keeper.h"
 #include "service/daemon/registry.h"
 #include "service/daemon/signals.h"
+#include "service/daemon/turns.h"
 #include "service/daemon/users.h"
 
 /* Without session, subscriber or request. */
@@ -27,10 +28,12 @@ typedef struct Sight Sight;
 typedef struct TableQuery TableQuery;
 typedef struct AllowCall AllowCall;
 typedef struct VerifyRun VerifyRun;
+typedef struct LogCall LogCall;
 
 typedef struct Manager {
 	sd_event *event;
 	sd_bus *bus;
+	Turns *turns; /* of users, for everything that costs time */
 	Registry *registry;
 	Clients *clients;
 	Auth *auth;
@@ -45,14 +48,15 @@ typedef struct Manager {
 	Sight *sights;             /* likewise: who asks to see what others run */
 	TableQuery *table_queries; /* what sessions are asked for callers */
 	AllowCall *allow_calls;    /* about addresses, not ended yet */
+	LogCall *log_calls;        /* that read the audit log */
 	VerifyRun *verify_runs;    /* of sessions that check their own jail for callers */
 	size_t untrimmed;          /* bytes that launches asked for since memory was given back */
 	bool stopping;             /* the service ends; nothing new begins */
 	bool named;                /* it has its name and is at work */
 	bool machine_started;      /* no service has run since then: what was running has ended with it */
 	sd_event_source *idle, *after, *late, *terminate, *interrupt;
-	sd_event_source *turns;    /* a launch has gone: whose turn is it? */
-	sd_event_source *settling; /* sessions were taken over, and some have not said how they are */
+	sd_event_source *launch_turns; /* a launch has gone: whose turn is it? */
+	sd_event_source *settling;     /* sessions were taken over, and some have not said how they are */
 	ConfigWatch *config_watch;
 } Manager;
 

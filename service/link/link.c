@@ -68,13 +68,26 @@ static void encode_text(PackWriter *w, const char *text)
 	pack_string(w, text);
 }
 
+/* Of all packets together, where several make a table. */
+static uint32_t rows_of_kind(LinkKind kind)
+{
+	switch (kind) {
+	case LINK_ROWS:
+		return LINK_CHECK_ROWS_MAX;
+	case LINK_DENIED:
+		return LINK_DENIED_ROWS_MAX;
+	default:
+		return LINK_ROWS_MAX;
+	}
+}
+
 /* Rows until the packet is full; their count stands before them and is filled in at the end. */
 static void encode_rows(PackWriter *w, const LinkMessage *m, uint32_t *ret_rows)
 {
 	size_t columns = link_table_columns(m->table), count_at;
 	uint32_t n = 0;
 
-	if (columns == 0 || m->first > m->total || m->total > LINK_ROWS_MAX ||
+	if (columns == 0 || m->first > m->total || m->total > rows_of_kind(m->kind) ||
 	    m->n_rows > m->total - m->first)
 		w->error = w->error ?: -EINVAL;
 	pack_u32(w, (uint32_t)m->table);
@@ -251,7 +264,7 @@ static void decode_rows(PackReader *r, LinkMessage *m)
 	n = unpack_u32(r);
 	if (r->error)
 		return;
-	if (m->total > LINK_ROWS_MAX || m->first > m->total || n > m->total - m->first ||
+	if (m->total > rows_of_kind(m->kind) || m->first > m->total || n > m->total - m->first ||
 	    n > (r->size - r->offset) / (columns * sizeof(uint32_t))) {
 		r->error = -EBADMSG;
 		return;
@@ -275,6 +288,31 @@ static void decode_whole(PackReader *r, LinkMessage *m)
 	decode_rows(r, m);
 	if (m->table != table_of_kind(m->kind) || m->first != 0 || m->total != m->n_rows)
 		r->error = r->error ?: -EBADMSG;
+}
+
+int link_decode_head(const void *data, size_t size, LinkHead *ret)
+{
+	LinkHead head = { 0 };
+	PackReader r;
+
+	if (size > LINK_PACKET_MAX)
+		return -EBADMSG;
+	unpack_init(&r, data, size);
+	head.kind = (LinkKind)unpack_enum(&r, LINK_KIND_MAX);
+	if (head.kind == LINK_TABLE || head.kind == LINK_ROWS || head.kind == LINK_DONE)
+		head.serial = unpack_u32(&r);
+	if (head.kind == LINK_DENIED)
+		head.denied = unpack_u64(&r);
+	if (head.kind == LINK_TABLE || head.kind == LINK_ROWS || head.kind == LINK_DENIED) {
+		(void)unpack_u32(&r); /* table */
+		(void)unpack_u32(&r); /* first */
+		head.total = unpack_u32(&r);
+		head.n_rows = unpack_u32(&r);
+	}
+	if (r.error)
+		return r.error;
+	*ret = head;
+	return 0;
 }
 
 int link_decode(const void *data, size_t size, LinkMessage *ret)

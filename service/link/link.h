@@ -24,7 +24,9 @@
 #define LINK_ANSWER_USEC (2 * USEC_PER_SEC)
 #define LINK_TEXT_MAX 8192u
 #define LINK_COLUMNS_MAX 8u
-#define LINK_ROWS_MAX 4096u /* of a whole table, over all its pages */
+#define LINK_ROWS_MAX 4096u      /* of a whole table, over all its pages */
+#define LINK_DENIED_ROWS_MAX 32u /* of one LINK_DENIED */
+#define LINK_CHECK_ROWS_MAX 256u /* of one LINK_ROWS */
 
 /* In the order of a session's life; named as the bus property State. */
 typedef enum SessionState {
@@ -119,6 +121,17 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
  * version what cannot be read is left as it is in a session that runs.
  */
 int link_decode(const void *data, size_t size, LinkMessage *ret);
+
+/* What stands before the rows of a packet, and in others before the rest. What a kind does not have is 0. */
+typedef struct LinkHead {
+	LinkKind kind;
+	uint32_t serial;
+	uint64_t denied;
+	uint32_t total, n_rows;
+} LinkHead;
+
+/* Takes no memory. Return: 0, or -EBADMSG; a head that can be read says nothing of the rest. */
+int link_decode_head(const void *data, size_t size, LinkHead *ret);
 
 const char *session_state_to_string(SessionState state);
 

@@ -13,7 +13,7 @@
 #include "service/link/link.h"
 #include "service/link/rows.h"
 
-#define LINK_SERVER_DENIED_MAX 32u
+#define LINK_SERVER_DENIED_MAX LINK_DENIED_ROWS_MAX
 
 typedef struct LinkServer LinkServer;
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Rows on their way to the service: kept until its socket takes them, several in a packet. The service takes
- * 64 packets a second of a session, whatever is in them; so the first row goes at once, and what comes within
- * ROW_QUEUE_USEC of a packet goes together.
+ * Rows on their way to the service: kept until its socket takes them, several in a packet. Each packet costs its
+ * user's budget something; so the first row goes at once, and what comes within ROW_QUEUE_USEC of a packet goes
+ * together.
  */
 
 #include "dbus/base.h"
@@ -13,7 +13,7 @@
 
 #define ROW_QUEUE_USEC (40 * USEC_PER_MSEC)
 /* More than a run has; of whoever floods, the rest is lost, and the run fails by that. */
-#define ROW_QUEUE_MAX 256u
+#define ROW_QUEUE_MAX LINK_CHECK_ROWS_MAX
 
 typedef struct RowQueue {
 	LinkRow *rows;

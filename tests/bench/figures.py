@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The measurements: each a function that yields Figures. What is compared alternates within one run."""
 
+import json
 import os
 import select
+import shutil
 import subprocess
+import time
 
 import machine
 from case import CLAUDE, SANDBOX, equal, holds, processes, wait_for
@@ -15,6 +18,9 @@ PLAN_DUMP = machine.TOOLS + "/bench-plan-dump"
 ROUNDS = machine.TOOLS + "/bench-rounds"
 STREAM = machine.TOOLS + "/bench-stream"
 CALLS = machine.TOOLS + "/bench-calls"
+FLOOD = machine.TOOLS + "/bench-flood"
+HOSTILE = machine.TOOLS + "/daemon-stand-in"     # a session that its user has bent
+SESSION_PROGRAM = "/usr/libexec/claude-sandbox/session"
 RELAY = machine.TOOLS + "/bench-relay"
 SCRIPT = "/usr/bin/script"
 SOCAT = "/usr/bin/socat"
@@ -31,6 +37,9 @@ RELAYED_PORT, DIRECT_PORT, SOCAT_PORT = 1455, 1456, 1457
 MEMORY_SESSIONS = 10
 QUIET_SECONDS = 5
 SETTLED_SECONDS = 0.5
+FLOOD_ROUNDS = 15
+FLOOD_LISTS = 100
+HOSTILE_SESSIONS = 64
 MILLISECOND = 1e6
 MEBIBYTE = 1 << 20
 
@@ -258,6 +267,86 @@ def service(bench):
     wait_for(lambda: not bench.lab.sessions(), "the sessions of the measurement end", 30)
 
 
+def timed(times, name, function):
+    begin = time.monotonic_ns()
+    value = function()
+    times.setdefault(name, []).append(time.monotonic_ns() - begin)
+    return value
+
+
+def other_user(bench):
+    """What a user does who has nothing to do with it. Return: nanoseconds, by what was done."""
+    lab, user, times = bench.lab, machine.BOB, {}
+    for _ in range(FLOOD_ROUNDS):
+        timed(times, "launch", lambda: lab.run([CLAUDE], user).ok())
+        before = {row["id"] for row in sessions_of(lab, user)}
+        process = lab.start([CLAUDE, "idle"], user, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        holds(select.select([process.stdout], [], [], 60)[0], "an idle session starts")
+        session, = {row["id"] for row in sessions_of(lab, user)} - before
+        path = "/org/claudesandbox1/session/" + session
+        timed(times, "allow-ip", lambda: lab.call("AllowIp", "sta{sv}", "10.1.2.3", 60, 0, path=path,
+                                                  interface="org.claudesandbox1.Session").ok())
+        timed(times, "allow-ip removed", lambda: lab.call("RevokeIp", "s", "10.1.2.3", path=path, user=user,
+                                                          interface="org.claudesandbox1.Session").ok())
+        timed(times, "stop", lambda: lab.run([SANDBOX, "stop", session], user).ok())
+        process.communicate(timeout=60)
+    times["list"] = [int(line) for line in lab.run([CALLS, str(FLOOD_LISTS)], user, limit=60).ok().out.split()]
+    return times
+
+
+def sessions_of(lab, user):
+    return [row for row in json.loads(lab.run([SANDBOX, "sessions", "--json"], user).ok().out)["sessions"]]
+
+
+def by_calls(bench):
+    """Every method, without end. Return: how to end it."""
+    process = bench.lab.start([FLOOD], bench.user, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    ready(process)
+
+    def end():
+        process.stdin.close()
+        process.wait(30)
+        process.stdout.close()
+    return end
+
+
+def by_links(bench):
+    """As many sessions as a user may have send on their links what they can."""
+    bench.lab.configure(f"max-sessions = {HOSTILE_SESSIONS + 4}\n")
+    running = []
+    os.rename(SESSION_PROGRAM, SESSION_PROGRAM + ".aside")
+    try:
+        shutil.copy2(HOSTILE, SESSION_PROGRAM)
+        for _ in range(HOSTILE_SESSIONS):
+            running.append(bench.lab.start([CLAUDE, "flood-link"], bench.user, stdin=subprocess.PIPE))
+        wait_for(lambda: len(bench.lab.sessions()) == HOSTILE_SESSIONS, "all of them run", 120)
+    finally:
+        os.rename(SESSION_PROGRAM + ".aside", SESSION_PROGRAM)
+
+    def end():
+        for process in running:
+            process.kill()
+            process.wait(30)
+            process.stdin.close()
+        wait_for(lambda: not bench.lab.sessions(), "the sessions of the measurement end", 60)
+    return end
+
+
+def floods(bench):
+    """What one user who sends without end costs another."""
+    bench.lab.install_agent(machine.BOB, "claude", AGENT)
+    quiet = other_user(bench)
+    for name, begin in (("calls", by_calls), (f"{HOSTILE_SESSIONS} links", by_links)):
+        end = begin(bench)
+        try:
+            flooded = other_user(bench)
+        finally:
+            end()
+        for what, times in flooded.items():
+            yield Figure(f"{what} under a flood of {name}", "ms", median(times) / MILLISECOND, len(times),
+                         median(quiet[what]) / MILLISECOND, "quiet", ("ratio", "<=", 3))
+
+
 def size(_bench):
     """What the installation puts on the disk; names of one file count once."""
     seen = {}
@@ -268,4 +357,4 @@ def size(_bench):
 
 
 FIGURES = {function.__name__.replace("_", "-"): function
-           for function in (launch, at_once, throughput, echo, relay, memory, service, size)}
+           for function in (launch, at_once, throughput, echo, relay, memory, service, floods, size)}

@@ -3,6 +3,7 @@
 
 import array
 import os
+import select
 import socket
 import struct
 
@@ -40,9 +41,11 @@ class Connection:
         self.socket.sendall(b"BEGIN\r\n")
         self.serial = 0
         self.buffer = b""
+        self.passed = []                # answers that others were waited for meanwhile
         self.answer(self.call(BUS, "Hello"))
 
-    def call(self, to, member, types="", body=b"", fds=()):
+    def call(self, to, member, types="", body=b"", fds=(), silent=False):
+        """silent: no answer is wanted."""
         self.serial += 1
         fields = b""
         for code, kind, value in ((1, "o", to[1]), (6, "s", to[0]), (2, "s", to[2]), (3, "s", member),
@@ -54,7 +57,7 @@ class Connection:
                 fields += signature(value)
             else:
                 fields = aligned(fields, 4) + (struct.pack("<I", value) if kind == "u" else string(value))
-        head = b"l\1\0\1" + struct.pack("<III", len(body), self.serial, len(fields)) + fields
+        head = (b"l\1\1\1" if silent else b"l\1\0\1") + struct.pack("<III", len(body), self.serial, len(fields)) + fields
         message = aligned(head, 8) + body
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         sent = self.socket.sendmsg([message], rights)
@@ -71,6 +74,10 @@ class Connection:
         place = len(aligned(string(session), 4))
         body = body[:place] + struct.pack("<I", len(body) - start) + body[place + 4:]
         return self.call(SERVICE, "StopSession", "sa{sv}", body, fds)
+
+    def log(self, silent=False):
+        """ListEvents of all sessions, without options."""
+        return self.call(SERVICE, "ListEvents", "sa{sv}", aligned(string(""), 4) + struct.pack("<II", 0, 0), silent=silent)
 
     def more(self, n):
         self.socket.settimeout(20)
@@ -105,8 +112,21 @@ class Connection:
         """Wait for the answer to a call. Return: the name of its error or "", and its bytes."""
         while True:
             fields, data = self.message()
-            if data[1] in (2, 3) and fields.get(5) == struct.pack("<I", serial):
-                return fields.get(4, b"")[4:-1].decode() if data[1] == 3 else "", data
+            if data[1] not in (2, 3):
+                continue
+            error = fields.get(4, b"")[4:-1].decode() if data[1] == 3 else ""
+            if fields.get(5) == struct.pack("<I", serial):
+                return error, data
+            self.passed.append(error)
+
+    def answers(self):
+        """The names of the errors, or "", of all answers that have come by now."""
+        found, self.passed = self.passed, []
+        while self.buffer or select.select([self.socket], [], [], 0)[0]:
+            fields, data = self.message()
+            if data[1] in (2, 3):
+                found.append(fields.get(4, b"")[4:-1].decode() if data[1] == 3 else "")
+        return found
 
     def close(self):
         self.socket.close()

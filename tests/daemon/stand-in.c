@@ -19,6 +19,7 @@
 #include "service/link/link.h"
 #include "service/link/spawn.h"
 #include "service/plan/request.h"
+#include "tests/daemon/stand-in-flood.h"
 
 typedef struct StandIn {
 	SessionRequest request;
@@ -513,6 +514,8 @@ static void act(StandIn *s)
 	}
 	if (acts(s, "denied-flood"))
 		flood_denied(s);
+	if (acts(s, "flood-link"))
+		flood_link(s->link_fd);
 	if (acts(s, "exit"))
 		finish(s, 7 << 8);
 	if (acts(s, "shut")) {

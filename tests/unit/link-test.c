@@ -459,9 +459,44 @@ static void last_words_are_heard(void **state)
 	(void)close_fd(pair[0]);
 }
 
+/* What is dropped is dropped by these, before any memory is taken. */
+static void heads_are_read_alone(void **state)
+{
+	LinkRow rows[LINK_CHECK_ROWS_MAX] = { 0 };
+	LinkMessage m = { .kind = LINK_DENIED, .table = LINK_TABLE_DENIED, .denied = 77, .rows = rows };
+	_cleanup_free_ uint8_t *data = NULL;
+	LinkHead head;
+	size_t size;
+
+	m.total = m.n_rows = LINK_DENIED_ROWS_MAX;
+	assert_int_equal(link_encode(&m, &data, &size, NULL), 0);
+	assert_int_equal(link_decode_head(data, size, &head), 0);
+	assert_int_equal(head.kind, LINK_DENIED);
+	assert_int_equal(head.denied, 77);
+	assert_int_equal(head.n_rows, LINK_DENIED_ROWS_MAX);
+	assert_int_equal(link_decode_head(data, 20, &head), -EBADMSG);
+	freep(&data);
+
+	/* No session of ours sends more at once. */
+	m.total = m.n_rows = LINK_DENIED_ROWS_MAX + 1;
+	assert_int_equal(link_encode(&m, &data, &size, NULL), -EINVAL);
+
+	m = (LinkMessage){ .kind = LINK_ROWS, .table = LINK_TABLE_CHECKS, .serial = 9, .rows = rows };
+	m.total = m.n_rows = LINK_CHECK_ROWS_MAX;
+	assert_int_equal(link_encode(&m, &data, &size, NULL), 0);
+	assert_int_equal(link_decode_head(data, size, &head), 0);
+	assert_int_equal(head.serial, 9);
+	assert_int_equal(head.n_rows, LINK_CHECK_ROWS_MAX);
+	/* One row more than its kind may have: its count and its total stand behind kind, serial, table and first. */
+	data[16] = data[20] = 1;
+	data[17] = data[21] = 1;
+	assert_int_equal(link_decode(data, size, &m), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(heads_are_read_alone),
 		cmocka_unit_test(pack_integers_round_trip),
 		cmocka_unit_test(pack_strings_round_trip),
 		cmocka_unit_test(pack_limit_is_kept),

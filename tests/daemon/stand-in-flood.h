@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "dbus/base.h"
+
+/*
+ * Without end, as fast as it is taken, and nothing that ends the link: rows that nobody asked for, attempts above
+ * the limit, states that change. Ends the process with the link or the lifeline.
+ */
+_noreturn_ void flood_link(int link_fd);
