@@ -24,6 +24,7 @@ static const PrintColumn columns[] = {
 	{ NULL, "change", PRINT_ESCAPED, false },       { NULL, "address", PRINT_ESCAPED, false },
 	{ NULL, "comment", PRINT_ESCAPED, false },      { NULL, "seconds", PRINT_NUMBER, false },
 	{ NULL, "attempts", PRINT_ESCAPED, false },     { NULL, "most", PRINT_ESCAPED, false },
+	{ NULL, "to", PRINT_ESCAPED, false },           { NULL, "destinations", PRINT_ESCAPED, false },
 	{ NULL, "file", PRINT_ESCAPED, false },         { NULL, "owner", PRINT_ESCAPED, false },
 	{ NULL, "written", PRINT_ESCAPED, false },      { NULL, "confirmed", PRINT_ESCAPED, false },
 	{ NULL, "status", PRINT_ESCAPED, false },       { NULL, "why", PRINT_ESCAPED, false },

@@ -247,6 +247,18 @@ void audit_allow_ip_edited(Audit *audit, const char *verb, const char *address, 
 	event_end(audit, &event);
 }
 
+void audit_destination(Audit *audit, const Session *session, const LinkRow *row, uint64_t n)
+{
+	AuditEvent event = event_begin(audit, AUDIT_DENIED, 0, session);
+	_cleanup_free_ char *to = row ? denied_text(row) : NULL;
+
+	if (row)
+		(void)audit_event_add(&event, "to", to ?: "no memory");
+	else
+		(void)audit_event_addf(&event, "destinations", "%" PRIu64 " more", n);
+	event_end(audit, &event);
+}
+
 /* What was denied most often comes first, as it fits. */
 static void audit_denied(Audit *audit, const Session *session)
 {

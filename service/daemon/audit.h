@@ -50,6 +50,8 @@ void audit_allow_ip_expired(Audit *audit, const Session *session, const char *ad
  */
 void audit_allow_ip_edited(Audit *audit, const char *verb, const char *address, const char *comment,
 			   const char *file, const struct stat *st);
+/* A destination that was denied to it for the first time; or, with row NULL, n of them. */
+void audit_destination(Audit *audit, const Session *session, const LinkRow *row, uint64_t n);
 /* What was denied to it, if anything, and how it ended. */
 void audit_exit(Audit *audit, const Session *session);
 /* One that ended while no service ran, as its record or its launch in the log has it. */

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/daemon/denied-sum.h"
 
+#include <arpa/inet.h>
+
+#include "dbus/names.h"
 #include "dbus/wire.h"
 
 /* Columns of LINK_TABLE_DENIED. */
-enum { COLUMN_PROTOCOL = 1, COLUMN_ADDRESS = 2, COLUMN_PORT = 3, COLUMN_PROGRAM = 4, COLUMN_COUNT = 6 };
+enum {
+	COLUMN_PROTOCOL = 1,
+	COLUMN_ADDRESS = 2,
+	COLUMN_PORT = 3,
+	COLUMN_PROGRAM = 4,
+	COLUMN_REASON = 5,
+	COLUMN_COUNT = 6
+};
 
 void denied_sum_done(DeniedSum *sum)
 {
@@ -24,16 +34,16 @@ static bool count_parse(const char *text, uint64_t *ret)
 	return errno == 0 && *end == '\0';
 }
 
-static char *make_text(const LinkRow *row)
+char *denied_text(const LinkRow *row)
 {
 	_cleanup_free_ char *text = NULL;
 	const char *program = row->columns[COLUMN_PROGRAM], *pid = strrchr(program, ' ');
 	/* The pid of the last attempt tells no row from another; "?" is nobody. */
 	int length = streq(program, "?") ? 0 : pid ? (int)(pid - program) : (int)strlen(program);
 
-	/* Several destinations. */
+	/* Several destinations: the reason says which. */
 	if (!*row->columns[COLUMN_ADDRESS])
-		return strdup("others");
+		return wire_escape(row->columns[COLUMN_REASON], DENIED_TEXT_MAX);
 	if (asprintf(&text, "%.16s %.64s:%.8s%s%.*s%s", row->columns[COLUMN_PROTOCOL],
 		     row->columns[COLUMN_ADDRESS], row->columns[COLUMN_PORT], length > 0 ? " (" : "",
 		     MIN_OF(length, 16), program, length > 0 ? ")" : "") < 0) {
@@ -49,9 +59,10 @@ static void add_row(DeniedSum *sum, const LinkRow *row)
 	uint64_t count;
 	size_t i = 0;
 
-	if (!count_parse(row->columns[COLUMN_COUNT], &count))
+	if (!count_parse(row->columns[COLUMN_COUNT], &count) ||
+	    streq(row->columns[COLUMN_PROGRAM], CS_DENIED_CHECKED))
 		return;
-	what = make_text(row);
+	what = denied_text(row);
 	if (!what)
 		return;
 	while (i < sum->n && !streq(sum->items[i].what, what))
@@ -86,4 +97,45 @@ uint64_t denied_sum_count(const DeniedSum *sum)
 		if (__builtin_add_overflow(count, sum->items[i].count, &count))
 			return UINT64_MAX;
 	return count;
+}
+
+void denied_seen_done(DeniedSeen *seen)
+{
+	free(seen->keys);
+	*seen = (DeniedSeen){ 0 };
+}
+
+static bool key_make(const LinkRow *row, DeniedKey *ret)
+{
+	struct in_addr address;
+	uint64_t port;
+
+	if (streq(row->columns[COLUMN_PROGRAM], CS_DENIED_CHECKED) ||
+	    inet_pton(AF_INET, row->columns[COLUMN_ADDRESS], &address) != 1 ||
+	    !count_parse(row->columns[COLUMN_PORT], &port) || port > UINT16_MAX)
+		return false;
+	*ret = (DeniedKey){ .address = address.s_addr, .port = (uint16_t)port };
+	(void)snprintf(ret->protocol, sizeof(ret->protocol), "%s", row->columns[COLUMN_PROTOCOL]);
+	return true;
+}
+
+bool denied_seen_add(DeniedSeen *seen, const LinkRow *row)
+{
+	DeniedKey key, *larger = seen->keys;
+
+	if (!key_make(row, &key))
+		return false;
+	for (size_t i = 0; i < seen->n; i++)
+		if (seen->keys[i].address == key.address && seen->keys[i].port == key.port &&
+		    streq(seen->keys[i].protocol, key.protocol))
+			return false;
+	if (seen->n == DENIED_SEEN_MAX)
+		return false;
+	if ((seen->n & (seen->n - 1)) == 0)
+		larger = reallocarray(seen->keys, seen->n > 0 ? seen->n * 2 : 1, sizeof(*larger));
+	if (!larger)
+		return true;
+	seen->keys = larger;
+	larger[seen->n++] = key;
+	return true;
 }

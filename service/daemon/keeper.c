@@ -27,10 +27,13 @@ struct Keeper {
 	const KeeperEvents *events;
 	void *userdata;
 	LinkClient *link;
-	sd_event_source *process, *kill_timer, *quiet;
+	sd_event_source *process, *kill_timer, *quiet, *together;
 	unsigned changes; /* not told yet */
 	LinkTable asking; /* LINK_TABLE_MAX: nothing */
 	bool ask_again, told, silent, connected, started;
+	uint64_t new_usec; /* the second in which so many new destinations came */
+	uint32_t n_new;
+	uint64_t n_together; /* more of them, not told yet */
 };
 
 static void refresh(Keeper *keeper);
@@ -176,6 +179,55 @@ static void say_why(Session *session, const char *text)
 		 session->why ?: "no memory");
 }
 
+static void tell_together(Keeper *keeper)
+{
+	uint64_t n = keeper->n_together;
+
+	keeper->together = sd_event_source_disable_unref(keeper->together);
+	keeper->n_together = 0;
+	if (n > 0)
+		keeper->events->destination(keeper->userdata, keeper->session, NULL, n);
+}
+
+static int on_together(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	tell_together(userdata);
+	return 0;
+}
+
+/* Each is a line of the log: a scan must not become as many of them. */
+static void take_destination(Keeper *keeper, const LinkRow *row)
+{
+	uint64_t now = 0;
+
+	(void)sd_event_now(keeper->event, CLOCK_MONOTONIC, &now);
+	if (now - keeper->new_usec >= USEC_PER_SEC) {
+		keeper->new_usec = now;
+		keeper->n_new = 0;
+	}
+	if (keeper->n_new < KEEPER_NEW_MAX) {
+		keeper->n_new++;
+		keeper->events->destination(keeper->userdata, keeper->session, row, 1);
+		return;
+	}
+	keeper->n_together++;
+	if (!keeper->together &&
+	    sd_event_add_time_relative(keeper->event, &keeper->together, CLOCK_MONOTONIC, USEC_PER_SEC,
+				       50 * USEC_PER_MSEC, on_together, keeper) < 0)
+		tell_together(keeper);
+}
+
+static void take_denied(Keeper *keeper, const LinkMessage *m)
+{
+	Session *session = keeper->session;
+
+	denied_sum_add(&session->denied, m->rows, m->n_rows);
+	for (uint32_t i = 0; i < m->n_rows; i++)
+		if (denied_seen_add(&session->denied_seen, &m->rows[i]))
+			take_destination(keeper, &m->rows[i]);
+	keeper->events->denied(keeper->userdata, session, m->rows, m->n_rows);
+}
+
 static void take_message(Keeper *keeper, const LinkMessage *m)
 {
 	Session *session = keeper->session;
@@ -196,8 +248,7 @@ static void take_message(Keeper *keeper, const LinkMessage *m)
 			say_why(session, m->text);
 		break;
 	case LINK_DENIED:
-		denied_sum_add(&session->denied, m->rows, m->n_rows);
-		keeper->events->denied(keeper->userdata, session, m->rows, m->n_rows);
+		take_denied(keeper, m);
 		changes = take_attempts(session, m);
 		break;
 	case LINK_ROWS:
@@ -325,6 +376,7 @@ static int on_process(sd_event_source *source, int fd, uint32_t revents, void *u
 	if (keeper->link)
 		link_client_drain(keeper->link);
 	keeper->link = link_client_free(keeper->link);
+	tell_together(keeper);
 	/* An adopted session is not our child. */
 	(void)waitid(P_PIDFD, (id_t)session->pidfd, &info, WEXITED | WNOHANG);
 
@@ -380,6 +432,7 @@ Keeper *keeper_free(Keeper *keeper)
 	sd_event_source_disable_unref(keeper->process);
 	sd_event_source_disable_unref(keeper->kill_timer);
 	sd_event_source_disable_unref(keeper->quiet);
+	sd_event_source_disable_unref(keeper->together);
 	sd_event_unref(keeper->event);
 	if (keeper->session->keeper == keeper)
 		keeper->session->keeper = NULL;

@@ -15,6 +15,8 @@
 #define KEEPER_GRACE_USEC (5 * USEC_PER_SEC)
 #define KEEPER_GRACE_MAX_USEC (60 * USEC_PER_SEC)
 
+#define KEEPER_NEW_MAX 20u
+
 /* Which statements have changed. */
 typedef enum KeeperChange {
 	KEEPER_STATE = 1u << 0,
@@ -35,6 +37,11 @@ typedef struct KeeperEvents {
 	void (*started)(void *userdata, Session *session);
 	/* Attempts that were denied: rows of LINK_TABLE_DENIED. At most LINK_CLIENT_DENIED_MAX rows a second. */
 	void (*denied)(void *userdata, Session *session, const LinkRow *rows, uint32_t n);
+	/*
+	 * Of these, a destination that is new. More than KEEPER_NEW_MAX of them in a second come together: row is
+	 * NULL then, and n says how many.
+	 */
+	void (*destination)(void *userdata, Session *session, const LinkRow *row, uint64_t n);
 	/* What it found in its jail: rows of LINK_TABLE_CHECKS, not checked yet. running: asked for by
 	 * keeper_verify(); else it is a session that was made to check. */
 	void (*rows)(void *userdata, Session *session, bool running, const LinkRow *rows, uint32_t n);

@@ -207,6 +207,14 @@ static void on_session_denied(void *userdata, Session *session, const LinkRow *r
 	signals_denied(&manager->signals, session, rows, n);
 }
 
+static void on_session_destination(void *userdata, Session *session, const LinkRow *row, uint64_t n)
+{
+	const Manager *manager = userdata;
+
+	if (!session->hidden)
+		audit_destination(manager->audit, session, row, n);
+}
+
 static void on_session_started(void *userdata, Session *session)
 {
 	launch_session_started(userdata, session);
@@ -272,6 +280,7 @@ const KeeperEvents manager_keeper_events = {
 	.changed = on_session_changed,
 	.started = on_session_started,
 	.denied = on_session_denied,
+	.destination = on_session_destination,
 	.rows = on_session_rows,
 	.failed = on_session_failed,
 	.ended = on_session_ended,

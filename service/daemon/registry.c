@@ -33,6 +33,7 @@ Session *session_free(Session *session)
 	link_cells_done(&session->warnings);
 	link_cells_done(&session->posture);
 	denied_sum_done(&session->denied);
+	denied_seen_done(&session->denied_seen);
 	free(session->why);
 	free(session->group);
 	strings_free(session->marks);

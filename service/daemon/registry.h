@@ -39,6 +39,7 @@ typedef struct Session {
 	LinkCells warnings, posture;
 	bool posture_known; /* it is in the audit log */
 	DeniedSum denied;
+	DeniedSeen denied_seen;
 	char *why; /* its agent ended, where there is more to say than the status; or NULL */
 
 	/* Its process, `session` */

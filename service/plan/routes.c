@@ -176,6 +176,10 @@ static int row_add(RouteTable *table, HostPrefix prefix, RouteVerdict verdict, c
 
 /* What the configuration allows, and what of the host might need a row: both before it is decided which do.
  */
+/* Reasons by which rows are told apart. */
+#define ADDRESS_OF_HOST "address of the host"
+#define GATEWAY_OF_HOST "gateway of the host"
+
 typedef struct Opening {
 	HostPrefix prefix;
 	const ConfigValue *value;
@@ -270,9 +274,9 @@ static int candidates_read(Draft *draft, const HostNetwork *host, char ***warnin
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < host->n_addresses; i++)
-		candidate_add(draft, host->addresses[i], 32, "address of the host");
+		candidate_add(draft, host->addresses[i], 32, ADDRESS_OF_HOST);
 	for (size_t i = 0; i < host->n_gateways; i++)
-		candidate_add(draft, host->gateways[i], 32, "gateway of the host");
+		candidate_add(draft, host->gateways[i], 32, GATEWAY_OF_HOST);
 	qsort(draft->candidates, draft->n_candidates, sizeof(*draft->candidates), candidate_compare);
 	return 0;
 }
@@ -477,6 +481,14 @@ RouteVerdict routes_verdict(const RouteTable *table, uint32_t address)
 	const RouteRow *row = routes_find(table, address);
 
 	return row ? row->verdict : ROUTE_DENY;
+}
+
+bool routes_is_hosts(const RouteTable *table, uint32_t address)
+{
+	const RouteRow *row = routes_find_denial(table, address);
+
+	return row && row->length == 32 && row->reason &&
+	       (streq(row->reason, ADDRESS_OF_HOST) || streq(row->reason, GATEWAY_OF_HOST));
 }
 
 bool routes_is_explained(const RouteTable *table, size_t index)

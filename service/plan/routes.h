@@ -87,6 +87,8 @@ RouteVerdict routes_verdict(const RouteTable *table, uint32_t address);
 const RouteRow *routes_find(const RouteTable *table, uint32_t address);
 /* The narrowest denial that holds it, though an opening may stand before that. Return: NULL for none. */
 const RouteRow *routes_find_denial(const RouteTable *table, uint32_t address);
+/* Is it one of the host's own addresses, or a gateway? */
+bool routes_is_hosts(const RouteTable *table, uint32_t address);
 /*
  * Has this row a route to the ledger, where there is one? Each denial has, but for one whose prefix an
  * opening has too, which stands in that place.

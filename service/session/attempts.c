@@ -9,7 +9,16 @@
 #define BUCKETS 1024u
 #define NONE UINT16_MAX
 
+/* What a row stands for. */
+typedef enum Kind {
+	KIND_DESTINATION,
+	KIND_ADDRESS, /* any port, protocol and program */
+	KIND_NETWORK, /* its /24, likewise */
+	KIND_MAX,
+} Kind;
+
 typedef struct Row {
+	Kind kind;
 	Attempt attempt;
 	uint64_t usec, count, told;
 	uint16_t next;         /* in its bucket */
@@ -24,8 +33,9 @@ typedef struct Sum {
 struct Attempts {
 	Row *rows; /* ATTEMPTS_MAX, from the first attempt on */
 	uint16_t n_rows, newest, oldest;
+	uint16_t n_first, n_important, n_checked, n_of_kind[KIND_MAX];
 	uint16_t buckets[BUCKETS];
-	Sum folded, unseen;
+	Sum folded, unseen, checked;
 	uint64_t total;
 };
 
@@ -49,23 +59,36 @@ Attempts *attempts_free(Attempts *attempts)
 	return NULL;
 }
 
-/* FNV-1a. An agent that makes keys collide slows its own attempts down by a look at ATTEMPTS_MAX rows. */
-static uint16_t bucket_of(const Attempt *attempt)
+/* FNV-1a of the destination. An agent that makes keys collide slows its own attempts down by a look at ATTEMPTS_MAX
+ * rows. */
+static uint16_t bucket_of(Kind kind, const Attempt *attempt)
 {
-	const uint32_t words[] = { attempt->protocol, attempt->address, attempt->port };
+	const uint32_t words[] = { kind, attempt->protocol, attempt->address, attempt->port };
 	uint32_t hash = 2166136261u;
 
 	for (size_t i = 0; i < sizeof(words); i++)
 		hash = (hash ^ ((const uint8_t *)words)[i]) * 16777619u;
-	for (size_t i = 0; attempt->program[i]; i++)
-		hash = (hash ^ (uint8_t)attempt->program[i]) * 16777619u;
 	return (uint16_t)((hash ^ hash >> 16) % BUCKETS);
 }
 
-static bool same(const Attempt *a, const Attempt *b)
+/*
+ * Return: the row of this attempt, or NONE. *ret_programs: how many rows there are of its destination.
+ */
+static uint16_t row_find(const Attempts *attempts, Kind kind, const Attempt *attempt, unsigned *ret_programs)
 {
-	return a->protocol == b->protocol && a->address == b->address && a->port == b->port &&
-	       a->checked == b->checked && streq(a->program, b->program);
+	*ret_programs = 0;
+	for (uint16_t i = attempts->buckets[bucket_of(kind, attempt)]; i != NONE;
+	     i = attempts->rows[i].next) {
+		const Row *row = &attempts->rows[i];
+
+		if (row->kind != kind || row->attempt.protocol != attempt->protocol ||
+		    row->attempt.address != attempt->address || row->attempt.port != attempt->port)
+			continue;
+		++*ret_programs;
+		if (row->attempt.checked == attempt->checked && streq(row->attempt.program, attempt->program))
+			return i;
+	}
+	return NONE;
 }
 
 static void order_remove(Attempts *attempts, uint16_t i)
@@ -101,46 +124,84 @@ static void sum_add(Sum *sum, uint64_t count, uint64_t usec)
 	sum->usec = MAX_OF(sum->usec, usec);
 }
 
-/* Return: the place of the row that was longest without an attempt, which is no row any more. */
-static uint16_t fold_oldest(Attempts *attempts)
+/* Has the table a place for a new row? It is taken then. */
+static bool place_take(Attempts *attempts, Kind kind, const Attempt *attempt)
 {
-	uint16_t i = attempts->oldest;
-	Row *row = &attempts->rows[i];
+	static const uint16_t most[KIND_MAX] = {
+		[KIND_ADDRESS] = ATTEMPTS_ADDRESSES_MAX, [KIND_NETWORK] = ATTEMPTS_NETWORKS_MAX
+	};
 
-	for (uint16_t *p = &attempts->buckets[bucket_of(&row->attempt)]; *p != NONE;
-	     p = &attempts->rows[*p].next)
-		if (*p == i) {
-			*p = row->next;
-			break;
-		}
-	order_remove(attempts, i);
-	sum_add(&attempts->folded, row->count, row->usec);
+	if (kind != KIND_DESTINATION) {
+		if (attempts->n_of_kind[kind] == most[kind])
+			return false;
+		attempts->n_of_kind[kind]++;
+	} else if (attempt->checked) {
+		if (attempts->n_checked == ATTEMPTS_CHECKED_MAX)
+			return false;
+		attempts->n_checked++;
+	} else if (attempts->n_first < ATTEMPTS_FIRST_MAX) {
+		attempts->n_first++;
+	} else if (attempt->important && attempts->n_important < ATTEMPTS_IMPORTANT_MAX) {
+		attempts->n_important++;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Return: the row that counts this attempt, a new one where there is a place, or NONE. */
+static uint16_t row_of(Attempts *attempts, Kind kind, const Attempt *attempt)
+{
+	Attempt key = *attempt;
+	unsigned programs;
+	uint16_t i, bucket;
+
+	if (kind != KIND_DESTINATION)
+		key = (Attempt){ .address =
+					 kind == KIND_NETWORK ? attempt->address & ~255u : attempt->address };
+	i = row_find(attempts, kind, &key, &programs);
+	if (i == NONE && programs >= ATTEMPTS_PROGRAMS_MAX) {
+		key.program[0] = '\0';
+		i = row_find(attempts, kind, &key, &programs);
+	}
+	if (i != NONE || !place_take(attempts, kind, attempt))
+		return i;
+	i = attempts->n_rows++;
+	bucket = bucket_of(kind, &key);
+	attempts->rows[i] = (Row){
+		.kind = kind, .attempt = key, .next = attempts->buckets[bucket], .newer = NONE, .older = NONE
+	};
+	attempts->buckets[bucket] = i;
+	order_first(attempts, i);
 	return i;
 }
 
 void attempts_add(Attempts *attempts, const Attempt *attempt, uint64_t usec)
 {
-	uint16_t bucket = bucket_of(attempt), i;
+	uint16_t i = NONE;
 
-	attempts->total++;
+	if (!attempt->checked)
+		attempts->total++;
 	if (!attempts->rows)
 		attempts->rows = calloc(ATTEMPTS_MAX, sizeof(*attempts->rows));
-	if (!attempts->rows) {
+	if (attempts->rows)
+		i = row_of(attempts, KIND_DESTINATION, attempt);
+	if (i == NONE && attempt->checked) {
+		sum_add(&attempts->checked, 1, usec);
+		return;
+	}
+	if (attempts->rows && i == NONE && attempt->important)
+		i = row_of(attempts, KIND_ADDRESS, attempt);
+	if (attempts->rows && i == NONE)
+		i = row_of(attempts, KIND_NETWORK, attempt);
+	if (i == NONE) {
 		sum_add(&attempts->folded, 1, usec);
 		return;
 	}
-	for (i = attempts->buckets[bucket]; i != NONE; i = attempts->rows[i].next)
-		if (same(&attempts->rows[i].attempt, attempt))
-			break;
-	if (i != NONE) {
-		order_remove(attempts, i);
-	} else {
-		i = attempts->n_rows < ATTEMPTS_MAX ? attempts->n_rows++ : fold_oldest(attempts);
-		attempts->rows[i] = (Row){ .attempt = *attempt, .next = attempts->buckets[bucket] };
-		attempts->buckets[bucket] = i;
-	}
+	order_remove(attempts, i);
 	order_first(attempts, i);
-	attempts->rows[i].attempt.pid = attempt->pid;
+	if (attempts->rows[i].kind == KIND_DESTINATION)
+		attempts->rows[i].attempt.pid = attempt->pid;
 	attempts->rows[i].usec = usec;
 	attempts->rows[i].count++;
 }
@@ -198,27 +259,57 @@ static int complete(const LinkRow *row)
 	return 0;
 }
 
-static int write_row(const Row *row, const char *reason, LinkRow *ret)
+static char *reason_text(const Row *row, const char *reason)
 {
-	char protocol[PACKET_PROTOCOL_TEXT_MAX];
+	_cleanup_free_ char *network = row->kind == KIND_NETWORK ? address_text(row->attempt.address) : NULL;
+	char *text;
 
-	*ret = (LinkRow){ .columns = { number(row->usec),
-				       strdup(packet_protocol_to_string(row->attempt.protocol, protocol)),
-				       address_text(row->attempt.address), number(row->attempt.port),
-				       program_text(&row->attempt), strdup(reason), number(row->count) } };
-	return complete(ret);
+	if (row->kind != KIND_NETWORK)
+		return strdup(reason);
+	return network && asprintf(&text, "in %s/24: %s", network, reason) >= 0 ? text : NULL;
 }
 
-static int write_sum(const Sum *sum, const char *reason, LinkRow *ret)
+static int write_sum(const Sum *sum, const char *program, const char *reason, LinkRow *ret)
 {
-	*ret = (LinkRow){ .columns = { number(sum->usec), strdup(""), strdup(""), number(0), strdup(""),
+	*ret = (LinkRow){ .columns = { number(sum->usec), strdup(""), strdup(""), number(0), strdup(program),
 				       strdup(reason), number(sum->count) } };
 	return complete(ret);
 }
 
-#define FOLDED_REASON "other destinations, tried before those that are listed"
+static int write_row(const Row *row, const char *reason, LinkRow *ret)
+{
+	char protocol[PACKET_PROTOCOL_TEXT_MAX];
+	const bool one = row->kind == KIND_DESTINATION;
+
+	*ret = (LinkRow){
+		.columns = { number(row->usec),
+			     strdup(one ? packet_protocol_to_string(row->attempt.protocol, protocol) : ""),
+			     row->kind == KIND_NETWORK ? strdup("") : address_text(row->attempt.address),
+			     number(row->attempt.port), one ? program_text(&row->attempt) : strdup(""),
+			     reason_text(row, reason), number(row->count) }
+	};
+	return complete(ret);
+}
+
+#define FOLDED_REASON "other destinations, tried when this table was full"
 #define UNSEEN_REASON "came faster than they could be looked at"
-#define SUMS 2u
+
+/* Rows without a destination, with what was not told of them. */
+typedef struct SumRow {
+	Sum *sum;
+	const char *program, *reason;
+} SumRow;
+
+#define SUMS 3u
+
+static void sums_of(const Attempts *attempts, SumRow ret[static SUMS])
+{
+	Attempts *of = (Attempts *)attempts;
+
+	ret[0] = (SumRow){ &of->folded, "", FOLDED_REASON };
+	ret[1] = (SumRow){ &of->unseen, "", UNSEEN_REASON };
+	ret[2] = (SumRow){ &of->checked, CS_DENIED_CHECKED, FOLDED_REASON };
+}
 
 static void rows_free(LinkRow *rows, uint32_t n)
 {
@@ -233,15 +324,16 @@ int attempts_rows(const Attempts *attempts, AttemptsReason reason, void *userdat
 {
 	LinkRow *rows = calloc(attempts->n_rows + SUMS, sizeof(*rows));
 	uint32_t n = 0;
+	SumRow sums[SUMS];
 	int r = rows ? 0 : -ENOMEM;
 
 	for (uint16_t i = attempts->newest; r == 0 && i != NONE; i = attempts->rows[i].older)
 		r = write_row(&attempts->rows[i], reason(userdata, attempts->rows[i].attempt.address),
 			      &rows[n++]);
-	if (r == 0 && attempts->folded.count > 0)
-		r = write_sum(&attempts->folded, FOLDED_REASON, &rows[n++]);
-	if (r == 0 && attempts->unseen.count > 0)
-		r = write_sum(&attempts->unseen, UNSEEN_REASON, &rows[n++]);
+	sums_of(attempts, sums);
+	for (size_t i = 0; r == 0 && i < SUMS; i++)
+		if (sums[i].sum->count > 0)
+			r = write_sum(sums[i].sum, sums[i].program, sums[i].reason, &rows[n++]);
 	if (r < 0) {
 		rows_free(rows, n);
 		return r;
@@ -257,7 +349,8 @@ bool attempts_have_news(const Attempts *attempts)
 		if (attempts->rows[i].told != attempts->rows[i].count)
 			return true;
 	return attempts->folded.told != attempts->folded.count ||
-	       attempts->unseen.told != attempts->unseen.count;
+	       attempts->unseen.told != attempts->unseen.count ||
+	       attempts->checked.told != attempts->checked.count;
 }
 
 int attempts_news(Attempts *attempts, uint32_t max, AttemptsReason reason, void *userdata, LinkRow **ret_rows,
@@ -265,6 +358,7 @@ int attempts_news(Attempts *attempts, uint32_t max, AttemptsReason reason, void 
 {
 	LinkRow *rows = calloc(max + 1, sizeof(*rows));
 	uint32_t n = 0;
+	SumRow sums[SUMS];
 	int r = rows ? 0 : -ENOMEM;
 
 	/* What waits longest comes first. */
@@ -276,13 +370,12 @@ int attempts_news(Attempts *attempts, uint32_t max, AttemptsReason reason, void 
 		r = write_row(row, reason(userdata, row->attempt.address), &rows[n++]);
 		row->told = row->count;
 	}
-	if (r == 0 && n < max && attempts->folded.told != attempts->folded.count) {
-		r = write_sum(&attempts->folded, FOLDED_REASON, &rows[n++]);
-		attempts->folded.told = attempts->folded.count;
-	}
-	if (r == 0 && n < max && attempts->unseen.told != attempts->unseen.count) {
-		r = write_sum(&attempts->unseen, UNSEEN_REASON, &rows[n++]);
-		attempts->unseen.told = attempts->unseen.count;
+	sums_of(attempts, sums);
+	for (size_t i = 0; r == 0 && n < max && i < SUMS; i++) {
+		if (sums[i].sum->told == sums[i].sum->count)
+			continue;
+		r = write_sum(sums[i].sum, sums[i].program, sums[i].reason, &rows[n++]);
+		sums[i].sum->told = sums[i].sum->count;
 	}
 	if (r < 0) {
 		rows_free(rows, n);

@@ -109,6 +109,23 @@ static int on_repeat(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
+/* The machine itself, and where clouds give credentials or answer machines alone. */
+static bool is_important(const Ledger *ledger, uint32_t address)
+{
+	static const uint32_t clouds[] = {
+		0xa9fea9feu, /* 169.254.169.254: nearly all of them */
+		0xa9feaa02u, /* 169.254.170.2: containers of AWS */
+		0xa83f8110u, /* 168.63.129.16: Azure */
+		0x646464c8u, /* 100.100.100.200: Alibaba */
+		0xc00000c0u, /* 192.0.0.192: Oracle */
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(clouds); i++)
+		if (address == clouds[i])
+			return true;
+	return address >> 24 == 127 || routes_is_hosts(&ledger->network->routes, address);
+}
+
 static void note(Ledger *ledger, const uint8_t *bytes, size_t size, uint64_t now_usec)
 {
 	SocketOwner owner;
@@ -131,6 +148,7 @@ static void note(Ledger *ledger, const uint8_t *bytes, size_t size, uint64_t now
 			     .pid = owner.pid };
 	STATIC_ASSERT(sizeof(attempt.program) == sizeof(owner.name));
 	memcpy(attempt.program, owner.name, sizeof(attempt.program));
+	attempt.important = is_important(ledger, packet.destination);
 	attempt.checked = !owner.name[0] && now_usec < ledger->checked_until_usec;
 	attempts_add(ledger->attempts, &attempt, clock_usec(CLOCK_REALTIME));
 	answer(ledger, &packet, bytes, size);

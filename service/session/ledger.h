@@ -29,8 +29,10 @@ DEFINE_CLEANUP(Ledger, ledger_free)
 
 /* Programs are looked for below this process from now on. */
 void ledger_enter(Ledger *ledger, pid_t leader);
-/* A check of the jail begins, or has ended: what nobody below that process was found to send meanwhile is
- * marked. It may be an agent's all the same, so it is counted. */
+/*
+ * A check of the jail begins, or has ended: what nobody below that process was found to send meanwhile is most
+ * likely the check's own. It has rows of its own and is in no total.
+ */
 void ledger_check(Ledger *ledger, bool begins);
 /* Note what still waits, as far as it is not endless, and read no more: the network may go. What was noted
  * stays. */

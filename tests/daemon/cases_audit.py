@@ -275,12 +275,28 @@ def the_journal_gets_each_event(machine, watch):
 
 
 @case
-def denials_are_summed_up_at_the_end(machine, watch):
-    """What a session says was denied to it is one event at its end."""
+def denials_are_told_and_summed_up(machine, watch):
+    """A destination is an event when it is tried first; at the end all of them are one."""
     fresh()
     with Caller(USER) as user:
         user.launch(b"denied")
         nothing_left(user)
-        found, = [e for e in events(user) if e[1] == "denied"]
+        *new, found = [e for e in events(user) if e[1] == "denied"]
+        # what is no address is no destination
+        assert [e[4].get("to") for e in new] == ["tcp 10.0.0.2:22 (ssh)"], new
         assert found[4]["attempts"] == "12 or more", found
         assert found[4]["most"].startswith("tcp 10.0.0.2:22 (ssh), ") and "\x1b" not in found[4]["most"], found
+
+
+@case
+def a_scan_is_told_in_few_lines(machine, watch):
+    """Of many destinations at once twenty are events, and how many more there were; each is told once."""
+    fresh()
+    with Caller(USER) as user:
+        user.launch(b"scan")
+        nothing_left(user)
+        new = [e[4] for e in events(user) if e[1] == "denied" and "attempts" not in e[4]]
+        one_by_one = [e["to"] for e in new if "to" in e]
+        more = [int(e["destinations"].split()[0]) for e in new if "destinations" in e]
+        assert one_by_one[0] == "tcp 169.254.169.254:80 (curl)" and len(set(one_by_one)) == len(one_by_one), one_by_one
+        assert len(one_by_one) + sum(more) == 102 and 20 <= len(one_by_one) < 102, (len(one_by_one), more)

@@ -53,3 +53,25 @@ void flood_link(int link_fd)
 		(void)packet_send(link_fd, packets[i].data, packets[i].size);
 	}
 }
+
+void scan_link(int link_fd)
+{
+	char address[32] = "169.254.169.254";
+	LinkRow row = { .columns = { (char *)"5", (char *)"tcp", address, (char *)"80", (char *)"curl (7)",
+				     (char *)"range", (char *)"1" } };
+	LinkMessage m = {
+		.kind = LINK_DENIED, .table = LINK_TABLE_DENIED, .total = 1, .n_rows = 1, .rows = &row
+	};
+
+	for (unsigned i = 0; i < 202; i++) {
+		struct pollfd p = { .fd = link_fd, .events = POLLOUT };
+		Packet packet;
+
+		packet_make(&packet, &m);
+		(void)poll(&p, 1, -1);
+		if (packet_send(link_fd, packet.data, packet.size) < 0)
+			_exit(98);
+		free(packet.data);
+		(void)snprintf(address, sizeof(address), "10.0.0.%u", i % 101);
+	}
+}

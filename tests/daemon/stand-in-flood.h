@@ -8,3 +8,6 @@
  * the limit, states that change. Ends the process with the link or the lifeline.
  */
 _noreturn_ void flood_link(int link_fd);
+
+/* Tell of where clouds give credentials, then of a hundred others, and of all of them again. */
+void scan_link(int link_fd);

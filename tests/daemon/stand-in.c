@@ -512,6 +512,10 @@ static void act(StandIn *s)
 		send_denied(s);
 		finish(s, 0);
 	}
+	if (acts(s, "scan")) {
+		scan_link(s->link_fd);
+		finish(s, 0);
+	}
 	if (acts(s, "denied-flood"))
 		flood_denied(s);
 	if (acts(s, "flood-link"))

@@ -97,6 +97,21 @@ print(packet[20], packet[21], sender[0])
 """
 
 
+# One connection to the first address, then as many as said below the prefix.
+SCAN = """
+import socket, sys
+print("ready", flush=True)
+sys.stdin.readline()
+for i in range(int(sys.argv[3]) + 1):
+    s = socket.socket()
+    s.setblocking(False)
+    s.connect_ex((sys.argv[1] if i == 0 else f"{sys.argv[2]}.{i // 250}.{i % 250}", 80))
+    s.close()
+print("sent", flush=True)
+sys.stdin.readline()
+"""
+
+
 def quoted(*words):
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
 
@@ -340,6 +355,27 @@ def hostile_names_are_bounded_and_escaped(lab):
                 holds(not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xff", out), f"{name!r}: {out!r}")
             lines = lab.run([SANDBOX, "denied", held.id], ALICE).ok().out.splitlines()
             equal(lines.index(b""), 2, f"{name!r}: headings and a row, then what would allow it")
+
+
+@test(60, needs="bus")
+def what_came_first_stays(lab):
+    """One attempt at where clouds give credentials, then eleven hundred others: it is listed, and an event of the log."""
+    with Held(lab, ALICE, program(SCAN, "169.254.169.254", "10.9", "1100")) as held:
+        go_on(held)
+        equal(held.process.stdout.readline(), b"sent\n")
+        wait_for(lambda: counted(lab, held) == 1101, "all are counted")
+        rows = denied(lab, held)
+        first = [row for row in rows if row["address"] == "169.254.169.254"]
+        holds(len(first) == 1 and first[0]["count"] == 1, rows[:5])
+        holds(any("in 10.9." in row["reason"] and not row["address"] for row in rows), "the rest is there by network")
+        told = wait_for(lambda: [event["to"] or "" for event in log_of(lab, held)], "it is told")
+        holds(told[0].startswith("tcp 169.254.169.254:80"), told[:5])
+        holds(len(told) < 300, f"a scan is few lines, not {len(told)}")
+
+
+def log_of(lab, held):
+    return [event for event in json.loads(lab.run([SANDBOX, "log", "--json", held.id], ALICE).ok().out)
+            if event["event"] == "denied"]
 
 
 @test(60, needs="bus")

@@ -365,6 +365,7 @@ def a_running_session_passes(lab):
             wait_for(lambda: of_the_jail(leader) == before[0], "no process stays in the jail")
             denied = json.loads(lab.run([SANDBOX, "denied", "--json", held.id], user).ok().out)
             equal({row["program"] for row in denied}, {"? while verify ran"}, f"what was denied is not the agent's: {denied}")
+            equal(json.loads(lab.run([SANDBOX, "show", "--json", held.id], user).ok().out)["denied"], 0, "nor is it counted")
             holds(b" of these came while" in lab.run([SANDBOX, "denied", held.id], user).ok().out, "said below")
             equal(everything_below(user.home), before[1], "files")
             equal(os.listdir(f"/proc/{leader}/fd"), before[2], "descriptors of the jail's init")

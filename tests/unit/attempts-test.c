@@ -66,6 +66,15 @@ static uint64_t sum(const Table *table)
 	return count;
 }
 
+static bool has(const Table *table, const char *address, const char *count)
+{
+	for (uint32_t i = 0; i < table->n; i++)
+		if (streq(table->rows[i].columns[ADDRESS], address) &&
+		    streq(table->rows[i].columns[COUNT], count))
+			return true;
+	return false;
+}
+
 /* While a check ran: a row of its own, with a name that no program has, whatever an agent calls itself. */
 static void checked_ones_are_marked(void **state)
 {
@@ -84,7 +93,20 @@ static void checked_ones_are_marked(void **state)
 	assert_string_equal(table.rows[0].columns[COUNT], "2");
 	assert_string_equal(table.rows[1].columns[PROGRAM], "?");
 	assert_string_equal(table.rows[2].columns[PROGRAM], "? while verify ");
-	assert_int_equal(attempts_total(attempts), 4);
+	/* The two of the agent's. */
+	assert_int_equal(attempts_total(attempts), 2);
+	for (uint32_t i = 0; i < 2000; i++) {
+		attempt.address = i << 8;
+		attempts_add(attempts, &attempt, 104);
+	}
+	assert_int_equal(attempts_total(attempts), 2);
+	/* They have taken no place of the agent's. */
+	for (uint32_t i = 0; i < ATTEMPTS_FIRST_MAX - 2; i++)
+		add(attempts, 0x0b000000 + (i << 8), 1, "p", 0, 105);
+	table_done(&table);
+	table = all(attempts);
+	assert_true(has(&table, "11.1.253.0", "1"));
+	assert_int_equal(sum(&table), 2002 + ATTEMPTS_FIRST_MAX);
 }
 
 static void rows_are_told_apart(void **state)
@@ -125,15 +147,70 @@ static void no_count_is_lost(void **state)
 	attempts_set_unseen(attempts, 77, 30001);
 	attempts_set_unseen(attempts, 5, 30002);
 	table = all(attempts);
-	assert_int_equal(table.n, ATTEMPTS_MAX + 2);
+	assert_int_equal(table.n, ATTEMPTS_FIRST_MAX + ATTEMPTS_NETWORKS_MAX + 2);
 	assert_int_equal(sum(&table), 20077);
 	assert_int_equal(attempts_total(attempts), 20077);
-	assert_string_equal(table.rows[0].columns[TIME], "19999");
 	/* Neither has a destination. */
-	assert_string_equal(table.rows[ATTEMPTS_MAX].columns[ADDRESS], "");
-	assert_string_equal(table.rows[ATTEMPTS_MAX].columns[COUNT], "18976");
-	assert_string_equal(table.rows[ATTEMPTS_MAX + 1].columns[COUNT], "77");
-	assert_string_equal(table.rows[ATTEMPTS_MAX + 1].columns[TIME], "30001");
+	assert_string_equal(table.rows[table.n - 2].columns[ADDRESS], "");
+	assert_string_equal(table.rows[table.n - 1].columns[COUNT], "77");
+	assert_string_equal(table.rows[table.n - 1].columns[TIME], "30001");
+}
+
+static void add_important(Attempts *attempts, uint32_t address, uint16_t port)
+{
+	Attempt attempt = {
+		.protocol = 6, .address = address, .port = port, .program = "p", .important = true
+	};
+
+	attempts_add(attempts, &attempt, 1);
+}
+
+/* What came first stays, and what matters has a row however late it comes. */
+static void evidence_stays(void **state)
+{
+	_cleanup_(attempts_freep) Attempts *attempts = attempts_new();
+	_cleanup_table_ Table table = { 0 };
+
+	add_important(attempts, 0xa9fea9fe, 80);
+	for (uint32_t i = 0; i < 50000; i++)
+		add(attempts, 0x0a000000 + i, 1, "p", 1, 2);
+	/* A port of this machine, each. */
+	for (uint32_t port = 1; port < 60000; port++)
+		add_important(attempts, 0xc0a80101, (uint16_t)port);
+	add_important(attempts, 0xa83f8110, 80);
+	table = all(attempts);
+	assert_true(has(&table, "169.254.169.254", "1"));
+	assert_true(has(&table, "10.0.1.254", "1"));
+	assert_true(has(&table, "168.63.129.16", "1"));
+	/* Of the 59,999 ports 192 have rows. */
+	assert_true(has(&table, "192.168.1.1", "59807"));
+	assert_int_equal(sum(&table), 50000 + 59999 + 2);
+	/* The rest by /24, which no key turns into an address that could be allowed. */
+	for (uint32_t i = 0; i < table.n; i++)
+		if (strstr(table.rows[i].columns[REASON], "in 10.0.100.0/24: because")) {
+			assert_string_equal(table.rows[i].columns[COUNT], "256");
+			assert_string_equal(table.rows[i].columns[ADDRESS], "");
+			return;
+		}
+	fail_msg("no row for 10.0.100.0/24");
+}
+
+/* A program that gives itself one name after the other uses up no places. */
+static void names_use_up_nothing(void **state)
+{
+	_cleanup_(attempts_freep) Attempts *attempts = attempts_new();
+	_cleanup_table_ Table table = { 0 };
+	char name[16];
+
+	for (uint32_t i = 0; i < 5000; i++) {
+		(void)snprintf(name, sizeof(name), "n%u", i);
+		add(attempts, 0x0a000001, 1, name, 1, i);
+	}
+	add(attempts, 0x0a000002, 1, "p", 1, 6000);
+	table = all(attempts);
+	assert_int_equal(table.n, ATTEMPTS_PROGRAMS_MAX + 2);
+	assert_int_equal(sum(&table), 5001);
+	assert_true(has(&table, "10.0.0.2", "1"));
 }
 
 /* All that is new comes, in parts, once, with its last count. */
@@ -170,20 +247,20 @@ static void news_come_in_parts(void **state)
 	assert_false(attempts_have_news(attempts));
 }
 
-/* Every key in one bucket, or every row folded again and again: it stays right. */
+/* The latest comes first, whatever kind of row it is. */
 static void order_holds(void **state)
 {
 	_cleanup_(attempts_freep) Attempts *attempts = attempts_new();
 	_cleanup_table_ Table table = { 0 };
 
 	for (uint32_t i = 0; i < 3000; i++) {
-		add(attempts, i, 0, "x", 1, i);
+		add(attempts, i << 8, 0, "x", 1, i);
 		add(attempts, 0, 0, "stays", 1, i);
 	}
 	table = all(attempts);
 	assert_string_equal(table.rows[0].columns[PROGRAM], "stays (1)");
 	assert_string_equal(table.rows[0].columns[COUNT], "3000");
-	for (uint32_t i = 1; i < ATTEMPTS_MAX; i++)
+	for (uint32_t i = 1; i < ATTEMPTS_FIRST_MAX + ATTEMPTS_NETWORKS_MAX; i++)
 		assert_true(strtoull(table.rows[i - 1].columns[TIME], NULL, 10) >=
 			    strtoull(table.rows[i].columns[TIME], NULL, 10));
 	assert_int_equal(sum(&table), 6000);
@@ -192,9 +269,10 @@ static void order_holds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_told_apart), cmocka_unit_test(checked_ones_are_marked),
-		cmocka_unit_test(no_count_is_lost),    cmocka_unit_test(news_come_in_parts),
-		cmocka_unit_test(order_holds),
+		cmocka_unit_test(rows_are_told_apart),  cmocka_unit_test(checked_ones_are_marked),
+		cmocka_unit_test(no_count_is_lost),     cmocka_unit_test(news_come_in_parts),
+		cmocka_unit_test(order_holds),          cmocka_unit_test(evidence_stays),
+		cmocka_unit_test(names_use_up_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

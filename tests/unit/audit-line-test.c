@@ -141,6 +141,35 @@ static void denials_are_summed_up(void **state)
 	assert_null(strchr(sum.items[0].what, 033));
 }
 
+/* Each destination once, whoever tries it; what has none, or is a check's, never. */
+static void destinations_are_new_once(void **state)
+{
+	_cleanup_(denied_seen_done) DeniedSeen seen = { 0 };
+	LinkRow rows[] = { denied("10.0.0.1", "ssh (12)", "2"),
+			   denied("10.0.0.2", "?", "5"),
+			   denied("10.0.0.1", "nc (15)", "3"),
+			   denied("10.0.0.3", CS_DENIED_CHECKED, "1"),
+			   denied("", "", "7"),
+			   denied("10.0.0.4\033", "x", "1"),
+			   denied("10.0.0.3", "x", "1") };
+	const bool new[] = { true, true, false, false, false, false, true };
+	_cleanup_free_ char *text = denied_text(&rows[4]);
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+		assert_true(denied_seen_add(&seen, &rows[i]) == new[i]);
+	rows[0].columns[1] = (char *)"udp";
+	assert_true(denied_seen_add(&seen, &rows[0]));
+	assert_string_equal(text, "denied");
+	for (unsigned i = 0; i < 2 * DENIED_SEEN_MAX; i++) {
+		_cleanup_free_ char *address = NULL;
+		LinkRow row;
+
+		assert_true(asprintf(&address, "11.0.%u.%u", i / 256, i % 256) > 0);
+		row = denied(address, "", "1");
+		assert_true(denied_seen_add(&seen, &row) == (i < DENIED_SEEN_MAX - 4));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +178,7 @@ int main(void)
 		cmocka_unit_test(what_was_never_written_is_refused),
 		cmocka_unit_test(details_are_bounded),
 		cmocka_unit_test(denials_are_summed_up),
+		cmocka_unit_test(destinations_are_new_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
