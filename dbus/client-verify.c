@@ -6,8 +6,7 @@
 
 /* sd_bus_call_async(3): 0 would be a default of 25 s. */
 #define CLIENT_NO_LIMIT UINT64_MAX
-#define VERDICT_ROW "ssss"
-#define SIGNAL_ROW "sssss"
+#define ROW "sssss"
 
 void client_verdict_done(ClientVerdict *verdict)
 {
@@ -85,7 +84,7 @@ int client_read_verdict(sd_bus_message *reply, ClientVerdict *ret)
 
 	if (sd_bus_message_read_basic(reply, 'b', &passed) <= 0)
 		return -EBADMSG;
-	r = client_read_rows(reply, VERDICT_ROW, &ret->rows);
+	r = client_read_rows(reply, ROW, &ret->rows);
 	if (r >= 0)
 		ret->passed = passed;
 	return r;
@@ -100,7 +99,7 @@ int client_read_row_signal(sd_bus_message *m, const char *call, ClientTable *ret
 		return -EBADMSG;
 	if (!streq(of, call))
 		return 0;
-	r = client_read_row(m, SIGNAL_ROW, ret);
+	r = client_read_row(m, ROW, ret);
 	return r < 0 ? r : 1;
 }
 

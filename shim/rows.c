@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/rows.h"
 
-#include "dbus/doctor-rows.h"
 #include "dbus/text.h"
 
-enum { ID, STATUS, TITLE, DETAIL, FIX };
+enum { ID, STATUS, TITLE, DETAIL, FIX, CELLS };
 
-const RowsForm rows_form_verify = { .id = "   ", .n_columns = 4, .below = 12 };
-const RowsForm rows_form_doctor = {
-	.id = "                  ", .n_columns = DOCTOR_COLUMNS, .below = 8, .tells_good = true
-};
+const RowsForm rows_form_verify = { .id = "   ", .below = 12 };
+const RowsForm rows_form_doctor = { .id = "                  ", .below = 8, .tells_good = true };
 
 static bool is_good(char *const *cells)
 {
 	return streq(cells[STATUS], "pass") || streq(cells[STATUS], "ok");
-}
-
-static const char *fix_of(const RowsForm *form, char *const *cells)
-{
-	return form->n_columns > FIX ? cells[FIX] : "";
 }
 
 static int print_head(const SandboxContext *context, const RowsForm *form, char *const *cells)
@@ -59,7 +51,7 @@ static int print_below(const SandboxContext *context, const RowsForm *form, char
 {
 	int r = print_line(context, form, cells[DETAIL]);
 
-	return r < 0 ? r : print_line(context, form, fix_of(form, cells));
+	return r < 0 ? r : print_line(context, form, cells[FIX]);
 }
 
 int rows_print(const SandboxContext *context, const RowsForm *form, char *const *cells)
@@ -83,7 +75,7 @@ typedef struct Repeat {
 
 static char *const *cells_at(const Repeat *repeat, size_t i)
 {
-	return repeat->rows->cells + i * repeat->form->n_columns;
+	return repeat->rows->cells + i * CELLS;
 }
 
 static bool counts(const Repeat *repeat, size_t i)
@@ -95,8 +87,7 @@ static bool says_the_same(const Repeat *repeat, size_t a, size_t b)
 {
 	char *const *one = cells_at(repeat, a), *const *other = cells_at(repeat, b);
 
-	return streq(one[DETAIL], other[DETAIL]) &&
-	       streq(fix_of(repeat->form, one), fix_of(repeat->form, other));
+	return streq(one[DETAIL], other[DETAIL]) && streq(one[FIX], other[FIX]);
 }
 
 /* Is it the first of its cause? The others stand with it. */

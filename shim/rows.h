@@ -6,10 +6,9 @@
 #include "dbus/client.h"
 #include "shim/sandbox.h"
 
-/* How a list of checks looks. Columns are id, status, title, detail, and, where there are five, the fix. */
+/* How a list of checks looks. Columns are id, status, title, detail, fix. */
 typedef struct RowsForm {
-	const char *id; /* blanks, as many as the widest id has letters */
-	size_t n_columns;
+	const char *id;  /* blanks, as many as the widest id has letters */
 	int below;       /* cells before what stands below a row */
 	bool tells_good; /* what was found stands behind the title of what is well, too */
 } RowsForm;

@@ -13,7 +13,7 @@
 #define CALL "verify"
 #define PROBE_PREFIX 'p'
 
-enum { NUMBER, STATUS, TITLE, DETAIL, CELLS };
+enum { NUMBER, STATUS, TITLE, DETAIL, FIX, CELLS };
 
 /* Without an argument the first of these that is installed. */
 static const char *const agents[] = { "claude", "codex", "pi", "shell" };
@@ -101,10 +101,9 @@ static int print_document(const SandboxContext *context, const ClientVerify *ask
 		{ NULL, "session", PRINT_TEXT, false },
 	};
 	static const PrintColumn row_columns[] = {
-		{ NULL, "number", PRINT_TEXT, false },
-		{ NULL, "status", PRINT_RESULT, false },
-		{ NULL, "title", PRINT_TEXT, false },
-		{ NULL, "detail", PRINT_TEXT, false },
+		{ NULL, "number", PRINT_TEXT, false }, { NULL, "status", PRINT_RESULT, false },
+		{ NULL, "title", PRINT_TEXT, false },  { NULL, "detail", PRINT_TEXT, false },
+		{ NULL, "fix", PRINT_TEXT, false },
 	};
 	const char *const cells[] = { verdict->passed ? "true" : "false",
 				      asked->session ? NULL : asked->agent, asked->session };

@@ -265,7 +265,7 @@ static void take_run(Question *question, sd_bus_message *reply)
 	if (question->part == MODEL_VERIFY)
 		r = sd_bus_message_read_basic(reply, 'b', &passed) > 0 ? 0 : -EBADMSG;
 	if (r >= 0)
-		r = client_read_rows(reply, question->part == MODEL_VERIFY ? "ssss" : "sssss", &rows);
+		r = client_read_rows(reply, "sssss", &rows);
 	if (r < 0) {
 		_cleanup_free_ char *sentence = feed_sentence(feed, r, NULL);
 

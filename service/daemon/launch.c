@@ -86,15 +86,25 @@ void launch_refuse(Launch *launch, const char *error, const char *sentence)
 		launch_answer_error(launch, error, sentence);
 }
 
+/*
+ * Whoever asks to verify without a name asks for one agent after the other: that one of them is not installed
+ * refuses nobody anything.
+ */
+static bool is_told_in_log(const LaunchKind *kind, const char *error)
+{
+	return kind->purpose == PURPOSE_AGENT || !error || !streq(error, CS_ERROR_AGENT_MISSING);
+}
+
 void launch_answer_error(Launch *launch, const char *error, const char *sentence)
 {
 	_cleanup_free_ char *shown = wire_text(error_sentence(error, sentence), SENTENCE_MAX);
 
 	log_line("uid %u: %s of %s refused: %s", launch->client->uid, launch->kind->member,
 		 launch->profile->name, shown ? shown : error);
-	audit_refused(launch->manager->audit, launch->client->uid, launch->kind->member, error,
-		      launch->profile->name,
-		      launch->session && !launch->session->hidden ? launch->session->id : NULL);
+	if (is_told_in_log(launch->kind, error))
+		audit_refused(launch->manager->audit, launch->client->uid, launch->kind->member, error,
+			      launch->profile->name,
+			      launch->session && !launch->session->hidden ? launch->session->id : NULL);
 	(void)sd_bus_reply_method_errorf(launch->call, error, "%s",
 					 shown ? shown : error_sentence(error, NULL));
 	launch_free(launch);
@@ -403,8 +413,9 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 	if (r < 0) {
 		log_line("uid %u: %s refused: %s", client->uid, kind->member,
 			 reterr->message ? reterr->message : strerror(-r));
-		audit_refused(manager->audit, client->uid, kind->member, reterr->name,
-			      launch->profile ? launch->profile->name : NULL, NULL);
+		if (is_told_in_log(kind, reterr->name))
+			audit_refused(manager->audit, client->uid, kind->member, reterr->name,
+				      launch->profile ? launch->profile->name : NULL, NULL);
 		launch_free(launch);
 		return r;
 	}

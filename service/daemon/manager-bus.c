@@ -309,7 +309,7 @@ static const sd_bus_vtable vtable[] = {
 				SD_BUS_RESULT("a(sssss)", rows), on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_VERIFY,
 				SD_BUS_ARGS("s", agent, "aay", environment, "ay", cwd, "a{sv}", options),
-				SD_BUS_RESULT("b", passed, "a(ssss)", rows), on_method, OPEN),
+				SD_BUS_RESULT("b", passed, "a(sssss)", rows), on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_LIST_ALLOW_IP, SD_BUS_NO_ARGS, SD_BUS_RESULT("a(sss)", addresses),
 				on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_ADD_ALLOW_IP,

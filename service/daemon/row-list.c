@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/daemon/row-list.h"
 
+#include "dbus/check-fixes.h"
 #include "dbus/names.h"
 #include "dbus/wire.h"
 #include "service/daemon/log.h"
@@ -49,17 +50,15 @@ int row_list_add_said(RowList *list, const LinkRow *said)
 	return r < 0 ? r : row_list_add(list, &row);
 }
 
-#define COLUMNS_OF_VERIFY 4u
-#define COLUMNS 5u
-
-static int append_row(sd_bus_message *m, const Row *row, bool doctor, size_t n_columns)
+static int append_row(sd_bus_message *m, const Row *row, bool doctor)
 {
-	const char *const cells[COLUMNS] = { row->id, row_status_to_string(row->status, doctor), row->title,
-					     row->detail, row->fix };
+	const char *const fix = doctor ? row->fix : row->status == ROW_FAIL ? check_fix(row->id) : "";
+	const char *const cells[] = { row->id, row_status_to_string(row->status, doctor), row->title,
+				      row->detail, fix };
 	int r;
 
-	r = sd_bus_message_open_container(m, 'r', n_columns == COLUMNS ? "sssss" : "ssss");
-	for (size_t i = 0; r >= 0 && i < n_columns; i++) {
+	r = sd_bus_message_open_container(m, 'r', "sssss");
+	for (size_t i = 0; r >= 0 && i < ELEMENTSOF(cells); i++) {
 		_cleanup_free_ char *text = wire_text(cells[i], CELL_MAX);
 
 		r = text ? sd_bus_message_append_basic(m, 's', text) : -ENOMEM;
@@ -71,9 +70,9 @@ int row_list_append(const RowList *list, bool doctor, sd_bus_message *m)
 {
 	int r;
 
-	r = sd_bus_message_open_container(m, 'a', doctor ? "(sssss)" : "(ssss)");
+	r = sd_bus_message_open_container(m, 'a', "(sssss)");
 	for (size_t i = 0; r >= 0 && i < list->n; i++)
-		r = append_row(m, &list->rows[i], doctor, doctor ? COLUMNS : COLUMNS_OF_VERIFY);
+		r = append_row(m, &list->rows[i], doctor);
 	return r < 0 ? r : sd_bus_message_close_container(m);
 }
 
@@ -86,7 +85,7 @@ void row_send(const Signals *signals, const Client *client, const char *call, co
 	if (r >= 0)
 		r = sd_bus_message_append(m, "s", call);
 	if (r >= 0)
-		r = append_row(m, row, doctor, COLUMNS);
+		r = append_row(m, row, doctor);
 	if (r >= 0)
 		r = sd_bus_send_to(signals->bus, m, client->name, NULL);
 	if (r < 0)

@@ -28,8 +28,10 @@ int row_list_add(RowList *list, Row *row);
 /* A row of LINK_TABLE_CHECKS. Return: as above; -EBADMSG for what is none (the list is broken now). */
 int row_list_add_said(RowList *list, const LinkRow *said);
 
-/* As a(ssss), id, status, title, detail; doctor: a(sssss) with the fix, and "ok" for a pass. Return: >= 0 or
- * a negative errno. */
+/*
+ * As a(sssss): id, status, title, detail, fix. doctor: "ok" for a pass; else what fails gets the fix of its check
+ * (dbus/check-fixes.h), whatever the session says. Return: >= 0 or a negative errno.
+ */
 int row_list_append(const RowList *list, bool doctor, sd_bus_message *m);
 /* The signal Row to client alone; call: what it gave as the option of that name. */
 void row_send(const Signals *signals, const Client *client, const char *call, const Row *row, bool doctor);

@@ -99,7 +99,7 @@ static const sd_bus_vtable vtable[] = {
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_REVOKE_IP, SD_BUS_ARGS("s", address), SD_BUS_NO_RESULT, on_method,
 				OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_VERIFY, SD_BUS_ARGS("a{sv}", options),
-				SD_BUS_RESULT("b", passed, "a(ssss)", rows), on_method, OPEN),
+				SD_BUS_RESULT("b", passed, "a(sssss)", rows), on_method, OPEN),
 	SD_BUS_METHOD_WITH_ARGS(CS_MEMBER_STOP, SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, on_method, OPEN),
 	CONSTANT(SESSION_PROPERTY_ID, "s"),
 	CONSTANT(SESSION_PROPERTY_AGENT, "s"),

@@ -34,6 +34,7 @@
 #include "dbus/names.h"
 #include "service/daemon/proc.h"
 #include "service/daemon/selinux.h"
+#include "service/link/pack.h"
 #include "service/link/spawn.h"
 
 /* Above all numbers that spawn.h gives, so that placing one never covers another. */
@@ -441,14 +442,17 @@ int spawn_read_pipe(int listening_fd, char **ret_problem)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (n == 0)
 		return 1;
+	/* Whatever the session writes may be in it: looked at before anything is done with it. */
+	if (n != (ssize_t)sizeof(failure) || failure.error < 0 || failure.error > PACK_ERRNO_MAX)
+		failure = (SpawnFailure){ .stage = SPAWN_STAGE_MAX };
 	/* The session's own statement, for its own user. */
-	if (n == (ssize_t)sizeof(failure) && failure.stage == SPAWN_STAGE_PROGRAM && failure.error > 0)
+	if (failure.stage == SPAWN_STAGE_PROGRAM && failure.error > 0)
 		return refuse(
 			ret_problem, -ECANCELED,
 			"The session cannot begin: %s; look at the limits (ulimit -a) and the load of this "
 			"machine.",
 			strerror(failure.error));
-	if (n != (ssize_t)sizeof(failure) || failure.stage >= SPAWN_STAGE_MAX)
+	if (failure.stage >= SPAWN_STAGE_MAX)
 		return refuse(ret_problem, -ECANCELED,
 			      "The session wrote into the pipe that it should only close.");
 	if (failure.stage == SPAWN_STAGE_DESCRIPTOR)

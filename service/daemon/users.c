@@ -3,6 +3,7 @@
 
 #include <grp.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define NSS_BUFFER_MAX (1u << 20)
@@ -21,7 +22,16 @@ typedef struct KeptGroup {
 	struct KeptGroup *next;
 } KeptGroup;
 
+/* Which file it was; all zero for none. */
+typedef struct FileStamp {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec modified, changed;
+} FileStamp;
+
 struct Users {
+	FileStamp passwd, group;
 	KeptUser *users;
 	KeptGroup *groups;
 	size_t n_users, n_groups;
@@ -64,7 +74,28 @@ static void kept_group_free(KeptGroup *kept)
 	free(kept);
 }
 
-/* What has become old goes; so does the oldest when there are too many. */
+/* Return: has it changed since it was looked at last? */
+static bool file_has_changed(const char *path, FileStamp *stamp)
+{
+	FileStamp now;
+	struct stat st;
+
+	/* All of it is compared, and whatever lies between the members. */
+	memset(&now, 0, sizeof(now));
+	if (stat(path, &st) == 0) {
+		now.device = st.st_dev;
+		now.inode = st.st_ino;
+		now.size = st.st_size;
+		now.modified = st.st_mtim;
+		now.changed = st.st_ctim;
+	}
+	if (memcmp(&now, stamp, sizeof(now)) == 0)
+		return false;
+	memcpy(stamp, &now, sizeof(now));
+	return true;
+}
+
+/* What has become old goes; so does the oldest when there are too many, and all when a file says something else. */
 static void users_trim(Users *users, uint64_t now)
 {
 	for (KeptUser **k = &users->users; *k;) {
@@ -132,9 +163,20 @@ static int passwd_ask(uid_t uid, KeptUser **ret)
 	return -ERANGE;
 }
 
+/* Return: what time it is. After a change of the files nothing is kept. */
+static uint64_t users_now(Users *users)
+{
+	bool passwd = file_has_changed("/etc/passwd", &users->passwd),
+	     group = file_has_changed("/etc/group", &users->group);
+
+	if (passwd || group)
+		users_trim(users, UINT64_MAX);
+	return now_usec();
+}
+
 int users_find(Users *users, uid_t uid, const User **ret)
 {
-	uint64_t now = now_usec();
+	uint64_t now = users_now(users);
 	KeptUser *kept = NULL;
 	int r;
 
@@ -147,7 +189,8 @@ int users_find(Users *users, uid_t uid, const User **ret)
 	r = passwd_ask(uid, &kept);
 	if (r < 0)
 		return r;
-	kept->until_usec = now_usec() + USERS_KEPT_USEC;
+	/* What refuses is asked again the next time: somebody may be mending it. */
+	kept->until_usec = shell_is_login(kept->user.shell) ? now_usec() + USERS_KEPT_USEC : now;
 	kept->next = users->users;
 	users->users = kept;
 	users->n_users++;
@@ -178,7 +221,7 @@ static int group_ask(const char *name, bool *ret_exists, gid_t *ret_gid)
 
 int users_group(Users *users, const char *name, gid_t *ret)
 {
-	uint64_t now = now_usec();
+	uint64_t now = users_now(users);
 	KeptGroup *kept = NULL;
 	int r;
 
@@ -203,7 +246,7 @@ int users_group(Users *users, const char *name, gid_t *ret)
 		}
 		kept->exists = exists;
 		kept->gid = gid;
-		kept->until_usec = now_usec() + USERS_KEPT_USEC;
+		kept->until_usec = exists ? now_usec() + USERS_KEPT_USEC : now;
 		kept->next = users->groups;
 		users->groups = kept;
 		users->n_groups++;

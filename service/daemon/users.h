@@ -3,7 +3,8 @@
 
 /*
  * The name service, asked once for each uid or group and believed for a minute: the one place where the
- * service waits (a directory server may be slow), so it stays rare.
+ * service waits (a directory server may be slow), so it stays rare. What refuses is not kept, and nothing is when
+ * /etc/passwd or /etc/group has changed: who was just let in need not wait.
  */
 
 #include <sys/types.h>

@@ -173,7 +173,7 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 		encode_rows(&w, m, ret_rows);
 		break;
 	case LINK_DONE:
-		if (m->result > 0)
+		if (m->result > 0 || m->result < -PACK_ERRNO_MAX)
 			w.error = -EINVAL;
 		pack_u32(&w, m->serial);
 		pack_i32(&w, m->result);
@@ -368,7 +368,7 @@ int link_decode(const void *data, size_t size, LinkMessage *ret)
 		m.serial = unpack_u32(&r);
 		m.result = unpack_i32(&r);
 		m.text = unpack_string(&r, LINK_TEXT_MAX);
-		if (m.result > 0)
+		if (m.result > 0 || m.result < -PACK_ERRNO_MAX)
 			r.error = r.error ?: -EBADMSG;
 		break;
 	case LINK_ALLOW:

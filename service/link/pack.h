@@ -25,6 +25,9 @@ typedef struct PackReader {
 	int error; /* 0, -EBADMSG (short, or a value out of range) or -ENOMEM */
 } PackReader;
 
+/* The largest errno that a kernel has: what a peer says is held against it before it is negated. */
+#define PACK_ERRNO_MAX 4095
+
 void pack_init(PackWriter *w, size_t limit);
 void pack_done(PackWriter *w);
 void pack_u8(PackWriter *w, uint8_t value);

@@ -370,3 +370,25 @@ def max_sessions(machine, watch):
         wait_for(lambda: len(processes("session")) == 2, "the second session")
         refused("LimitsExceeded", "max-sessions", user.launch, b"run")
         other.launch(b"run")
+
+
+@case
+def accounts_that_change(machine, watch):
+    """A change of /etc/passwd holds at once, whichever way; who was refused is asked about anew."""
+    with open("/etc/passwd", encoding="utf-8") as f:
+        before = f.read()
+
+    def accounts(text):
+        with open("/etc/passwd.new", "w", encoding="utf-8") as f:
+            f.write(text)
+        os.rename("/etc/passwd.new", "/etc/passwd")
+
+    with Caller(USER) as user:
+        user.launch(b"exit")
+        try:
+            accounts(f"closed:x:{USER}:{USER}::/home/closed:/usr/sbin/nologin\n" + before)
+            refused("NestedCaller", "login", user.launch, b"exit")
+        finally:
+            accounts(before)
+        user.launch(b"exit")
+        nothing_left(user)

@@ -36,7 +36,7 @@ def good_checks_pass(machine, watch):
     with Caller(USER) as user, Caller(0) as root:
         for passed, rows in both(user, b"checks"):
             assert passed is True and [row[0] for row in rows] == CHECKS, rows
-            assert all(row[1:] == ["pass", *SHOWN] for row in rows), rows
+            assert all(row[1:] == ["pass", *SHOWN, ""] for row in rows), rows
         nothing_left(root)
 
 
@@ -55,6 +55,9 @@ def bad_checks_do_not(machine, watch):
                     assert last[:2] == ["end", "fail"] and said in last[3] and "\x1b" not in last[3], (act, last)
                 else:
                     assert [row[0] for row in rows] == CHECKS, (act, rows)
+                    # the service's own words; the session's "run this as root" reaches nobody
+                    assert [row[4] != "" for row in rows] == [row[1] == "fail" for row in rows], rows
+                    assert not any("as root" in row[4] for row in rows), rows
         nothing_left(root)
 
 

@@ -268,7 +268,7 @@ static void send_check_often(StandIn *s, uint32_t serial, const char *id, const 
 
 	for (uint32_t i = 0; i < n; i++)
 		rows[i] = (LinkRow){ { (char *)id, (char *)status, (char *)"esc \x1b[2J", (char *)"\xff\n",
-				       (char *)"" } };
+				       (char *)"run this as root" } };
 
 	m.kind = LINK_ROWS;
 	m.serial = serial;

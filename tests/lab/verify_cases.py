@@ -127,7 +127,7 @@ class Monitor:
             data = message["payload"].get("data")
             if message["type"] == "signal" and message.get("member") == "Row":
                 rows.append((message.get("destination"), data[0], data[1]))
-            if message["type"] == "method_return" and message["payload"]["type"] == "ba(ssss)":
+            if message["type"] == "method_return" and message["payload"]["type"] == "ba(sssss)":
                 return rows, message["destination"], data
         raise AssertionError("the monitor ended")
 
@@ -188,6 +188,9 @@ def bad_requests(lab):
 def refused_as_a_launch(lab):
     """The plan is the agent's: what refuses it refuses this, with the same words."""
     lab.run([SANDBOX, "verify", "codex"]).refused(125, "codex", "install")
+    # what is looked for and not installed is no refusal of anybody's
+    events = json.loads(lab.run([SANDBOX, "log", "--json"]).ok().out)
+    equal([event for event in events if event["error"] == "AgentMissing"], [], "the log")
     for cwd in ("/", "/home", "/usr"):
         launched = lab.run([SANDBOX, "shell", "-c", "true"], cwd=cwd)
         equal(lab.run([SANDBOX, "verify", "shell"], cwd=cwd).refused(125).err, launched.refused(125).err)

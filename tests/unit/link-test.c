@@ -257,6 +257,21 @@ static void link_greets_in_another_version(void **state)
 	assert_int_equal(link_decode(longer, 7, &m), -EBADMSG);
 }
 
+/* Whoever negates it must not overflow. */
+static void results_are_numbers_of_errors(void **state)
+{
+	LinkMessage m = { .kind = LINK_DONE, .serial = 1, .result = -4095 };
+	_cleanup_free_ uint8_t *data = NULL;
+	size_t size;
+
+	assert_int_equal(link_encode(&m, &data, &size, NULL), 0);
+	assert_int_equal(link_decode(data, size, &m), 0);
+	link_message_done(&m);
+	/* INT32_MIN, behind kind and serial. */
+	memcpy(data + 8, (const uint8_t[]){ 0, 0, 0, 0x80 }, 4);
+	assert_int_equal(link_decode(data, size, &m), -EBADMSG);
+}
+
 static void link_encoder_makes_nothing_that_the_decoder_refuses(void **state)
 {
 	_cleanup_free_ char *text = malloc(LINK_TEXT_MAX + 2);
@@ -274,6 +289,8 @@ static void link_encoder_makes_nothing_that_the_decoder_refuses(void **state)
 		{ .kind = LINK_STATE, .state = SESSION_STATE_MAX },
 		{ .kind = LINK_FAILED, .text = text },
 		{ .kind = LINK_DONE, .result = 1 },
+		{ .kind = LINK_DONE, .result = INT32_MIN },
+		{ .kind = LINK_DONE, .result = -4096 },
 		{ .kind = LINK_TABLE_GET, .table = LINK_TABLE_MAX },
 		{ .kind = LINK_TABLE, .table = LINK_TABLE_WARNINGS, .total = 1, .n_rows = 1, .rows = &row },
 		{ .kind = LINK_TABLE, .table = LINK_TABLE_WARNINGS, .total = 0, .n_rows = 1, .rows = &row },
@@ -497,6 +514,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(heads_are_read_alone),
+		cmocka_unit_test(results_are_numbers_of_errors),
 		cmocka_unit_test(pack_integers_round_trip),
 		cmocka_unit_test(pack_strings_round_trip),
 		cmocka_unit_test(pack_limit_is_kept),

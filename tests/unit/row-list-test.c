@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "dbus/check-fixes.h"
 #include "service/daemon/row-list.h"
 #include "service/daemon/verify-call.h"
 
@@ -124,9 +125,24 @@ static void there_is_an_end_to_rows(void **state)
 	assert_string_equal(last->id, "end");
 }
 
+/* Every check has something that a person can do; what a session says of that is not believed. */
+static void each_check_has_a_fix(void **state)
+{
+	char id[4];
+
+	for (unsigned i = 1; i <= ROW_CHECKS; i++) {
+		(void)snprintf(id, sizeof(id), "%02u", i % 100);
+		assert_true(strlen(check_fix(id)) > 20 && strlen(check_fix(id)) <= ROW_FIX_MAX);
+	}
+	assert_true(*check_fix("p01"));
+	assert_string_equal(check_fix("23"), "");
+	assert_string_equal(check_fix("verify"), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_check_has_a_fix),
 		cmocka_unit_test(all_that_is_there_and_good_passes),
 		cmocka_unit_test(a_failed_row_fails),
 		cmocka_unit_test(each_check_once),

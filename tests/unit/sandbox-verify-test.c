@@ -18,12 +18,12 @@ static int append_row(sd_bus_message *reply, const char *number)
 {
 	bool bad = bad_row && streq(bad_row, number), note = note_row && streq(note_row, number);
 
-	return sd_bus_message_append(reply, "(ssss)", number,
+	return sd_bus_message_append(reply, "(sssss)", number,
 				     bad    ? "fail"
 				     : note ? "note"
 					    : "pass",
 				     *number == 'p' ? "a way\033[1m" : "a check",
-				     bad ? "it is \\x1b open; mend it" : "as it should be");
+				     bad ? "it is \\x1b open" : "as it should be", bad ? "close it" : "");
 }
 
 static int append_verdict(sd_bus_message *reply)
@@ -33,7 +33,7 @@ static int append_verdict(sd_bus_message *reply)
 
 	r = sd_bus_message_append(reply, "b", verdict_passed);
 	if (r >= 0)
-		r = sd_bus_message_open_container(reply, 'a', "(ssss)");
+		r = sd_bus_message_open_container(reply, 'a', "(sssss)");
 	for (unsigned i = 1; r >= 0 && i <= n_rows; i++) {
 		(void)snprintf(number, sizeof(number), i <= 22 ? "%02u" : "p%02u", i <= 22 ? i : i - 22);
 		r = append_row(reply, number);
@@ -100,11 +100,12 @@ static void lines_and_a_sum(void **state)
 static void what_failed_is_explained(void **state)
 {
 	prepare(2, false, "02", NULL);
-	expect_answer(answer, "claude-sandbox verify shell", 1,
-		      "01   pass  a check\n02   fail  a check\n            it is \\x1b open; mend it\n"
-		      "\nFailed:\n02   fail  a check\n            it is \\x1b open; mend it\n"
-		      "\n1 of 22 passed\n",
-		      "");
+	expect_answer(
+		answer, "claude-sandbox verify shell", 1,
+		"01   pass  a check\n02   fail  a check\n            it is \\x1b open\n            close it\n"
+		"\nFailed:\n02   fail  a check\n            it is \\x1b open\n            close it\n"
+		"\n1 of 22 passed\n",
+		"");
 	prepare(2, false, NULL, "02");
 	expect_answer(answer, "claude-sandbox verify shell", 1,
 		      "01   pass  a check\n02   note  a check\n            as it should be\n"
@@ -119,9 +120,9 @@ static void probes_have_a_sum_of_their_own(void **state)
 	prepare(25, false, "p02", "p03");
 	assert_true(asprintf(&wanted,
 			     "%sp01  pass  a way\\x1b[1m\np02  fail  a way\\x1b[1m\n"
-			     "            it is \\x1b open; mend it\np03  note  a way\\x1b[1m\n"
+			     "            it is \\x1b open\n            close it\np03  note  a way\\x1b[1m\n"
 			     "            as it should be\n\nFailed:\np02  fail  a way\\x1b[1m\n"
-			     "            it is \\x1b open; mend it\n"
+			     "            it is \\x1b open\n            close it\n"
 			     "\n22 of 22 passed, 1 of 3 probes blocked, 1 "
 			     "inconclusive\n",
 			     checks) > 0);
@@ -136,7 +137,7 @@ static void one_object_for_programs(void **state)
 		"{\n  \"passed\": true,\n  \"agent\": \"shell\",\n  \"session\": null,\n  \"rows\": [\n    "
 		"{\n"
 		"      \"number\": \"01\",\n      \"status\": \"pass\",\n      \"title\": \"a check\",\n"
-		"      \"detail\": \"as it should be\"\n    }\n  ]\n}\n",
+		"      \"detail\": \"as it should be\",\n      \"fix\": \"\"\n    }\n  ]\n}\n",
 		"");
 	prepare(0, false, NULL, NULL);
 	expect_answer(answer, "claude-sandbox verify --json " ID, 1,
