@@ -6,6 +6,7 @@
 #include "dbus/doctor.h"
 #include "dbus/installed.h"
 #include "dbus/names.h"
+#include "dbus/shell-names.h"
 
 static bool has(const ClientTable *rows, const char *id)
 {
@@ -112,17 +113,24 @@ int doctor_rows_path(ClientTable *rows, char *const *environment)
 	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
 		_cleanup_free_ char *program = NULL, *sentence = NULL;
 
-		r = ahead_find(path, names[i], &program);
+		r = shell_name_find(environment, names[i], &sentence);
+		if (r == 0)
+			r = ahead_find(path, names[i], &program);
 		if (r < 0)
 			return r;
-		if (!program)
+		if (!program && !sentence)
 			continue;
-		(void)refuse(&sentence, 0, BECAUSE(ENTRY_BEHIND), names[i], program);
+		if (!sentence)
+			(void)refuse(&sentence, 0, BECAUSE(ENTRY_BEHIND), names[i], program);
 		return sentence ? doctor_rows_add_sentence(rows, DOCTOR_ENTRY_PATH, "fail", sentence)
 				: -ENOMEM;
 	}
 	if (!path || !path_has(path, CS_BIN_DIR))
 		return doctor_rows_add_sentence(rows, DOCTOR_ENTRY_PATH, "fail", BECAUSE(ENTRY_OFF_PATH));
-	return doctor_rows_add(rows, DOCTOR_ENTRY_PATH, "ok", "claude, codex and pi start in their jails",
-			       NULL);
+	/* No more than was looked at. */
+	return doctor_rows_add(
+		rows, DOCTOR_ENTRY_PATH, "ok",
+		"by PATH claude, codex and pi start in their jails, and no startup file of your shell "
+		"says otherwise (files that those read were not looked at)",
+		NULL);
 }

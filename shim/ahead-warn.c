@@ -4,6 +4,7 @@
 #include "dbus/ahead.h"
 #include "dbus/causes.h"
 #include "dbus/names.h"
+#include "dbus/shell-names.h"
 #include "shim/install-agent.h"
 
 void ahead_warn(const SandboxContext *context)
@@ -16,9 +17,13 @@ void ahead_warn(const SandboxContext *context)
 		const char *name = install_agent_at(i)->name;
 		_cleanup_free_ char *program = NULL, *sentence = NULL;
 
-		if (ahead_find(path, name, &program) < 0 || !program)
+		if (shell_name_find(context->environment, name, &sentence) == 0) {
+			if (ahead_find(path, name, &program) < 0 || !program)
+				continue;
+			(void)refuse(&sentence, 0, BECAUSE(ENTRY_BEHIND), name, program);
+		}
+		if (!sentence)
 			continue;
-		(void)refuse(&sentence, 0, BECAUSE(ENTRY_BEHIND), name, program);
 		print_complaint(context->err, sentence);
 	}
 }
