@@ -42,6 +42,7 @@ typedef struct Launch {
 	char *const *arguments, *const *environment;
 	Streams streams;
 	Terminal terminal;
+	sigset_t ignored; /* by whoever called launch */
 	int slave_fd, signal_fd, lifeline_fd;
 	sd_event *event;
 	sd_bus *bus;
@@ -373,6 +374,8 @@ static int on_signal(sd_event_source *source, int fd, uint32_t revents, void *us
 	int number;
 
 	while ((number = signals_read(fd, &key)) > 0) {
+		if (launch->phase < LAUNCH_RUNNING && sigismember(&launch->ignored, number) > 0)
+			continue;
 		if (launch->phase < LAUNCH_RUNNING)
 			signal_while_calling(launch, number, key);
 		else if (launch->phase == LAUNCH_RUNNING)
@@ -521,7 +524,7 @@ static int start(Launch *launch, char *const *arguments, char *const *environmen
 			      "standard %s is a directory, by which an agent could leave its jail; "
 			      "use a file, a pipe or a terminal",
 			      names[key]);
-	r = signals_open(&launch->signal_fd);
+	r = signals_open(&launch->signal_fd, &launch->ignored);
 	if (r >= 0)
 		r = sd_event_new(&launch->event);
 	if (r >= 0)

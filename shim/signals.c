@@ -8,18 +8,22 @@
 
 static const int TAKEN[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH };
 
-int signals_open(int *ret_fd)
+int signals_open(int *ret_fd, sigset_t *ret_ignored)
 {
 	sigset_t taken;
 	int fd;
 
 	sigemptyset(&taken);
+	sigemptyset(ret_ignored);
 	for (size_t i = 0; i < ELEMENTSOF(TAKEN); i++) {
 		struct sigaction action;
 
 		/* A blocked signal is queued even when it is ignored. */
-		if (sigaction(TAKEN[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-			continue;
+		if (sigaction(TAKEN[i], NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
+			if (TAKEN[i] == SIGHUP || TAKEN[i] == SIGTSTP)
+				continue;
+			sigaddset(ret_ignored, TAKEN[i]);
+		}
 		sigaddset(&taken, TAKEN[i]);
 	}
 	if (sigprocmask(SIG_SETMASK, &taken, NULL) < 0)

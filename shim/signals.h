@@ -2,16 +2,20 @@
 #pragma once
 
 /*
- * Signals that launch takes for the agent, read from a descriptor. One that was ignored when launch began
- * stays ignored (nohup(1)): nobody asked for it.
+ * Signals that launch takes for the agent, read from a descriptor. One that was ignored when launch began is ignored
+ * by launch itself (nohup(1)) and by the agent, until the agent handles it: so it is passed on all the same, but for
+ * the terminal's end and stop, which are about launch.
  */
 
 #include <signal.h>
 
 #include "dbus/base.h"
 
-/* Block what is taken. Return: 0 with a non-blocking descriptor, a negative errno. */
-int signals_open(int *ret_fd);
+/*
+ * Block what is taken. *ret_ignored: what launch itself must not mind. Return: 0 with a non-blocking descriptor, a
+ * negative errno.
+ */
+int signals_open(int *ret_fd, sigset_t *ret_ignored);
 /*
  * Return: the next signal's number, 0 when there is none now. *ret_key: the kernel made it, for the whole
  * group that has the terminal (a key, a hang-up); else somebody sent it. What signals_share() sent is passed

@@ -182,6 +182,21 @@ def ignored_signals(side, name):
     return first, process.wait(10)
 
 
+@conform(of=("INT", "TERM", "QUIT", "USR1", "USR2"))
+def an_ignored_signal_that_is_minded_again(side, name):
+    """A job in the background of a script, whose INT the shell ignores, and an agent that handles it."""
+    number = int(getattr(signal, "SIG" + name))
+    process = side.start("exec", "python3", "-c", f"import signal; signal.signal({number}, lambda *_: print('heard', flush=True)); "
+                         "print('ready', flush=True); input()", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         before=lambda: signal.signal(number, signal.SIG_IGN))
+    first = process.stdout.readline()
+    process.send_signal(number)
+    second = process.stdout.readline()
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    return first, second, process.wait(10)
+
+
 @conform()
 def an_ignored_stop_that_is_minded_again(side):
     """The agent takes the stop back into use for itself."""
