@@ -101,6 +101,15 @@ def the_log_holds_no_secrets(lab):
 
 
 @test(needs="bus")
+def what_is_looked_for_is_no_refusal(lab):
+    """`verify` without a name asks for one agent after the other; a launch of one that is missing is told."""
+    lab.run([SANDBOX, "verify", "codex"]).refused(125, "codex", "install")
+    equal([e for e in events(lab) if e["error"] == "AgentMissing"], [], "looked for")
+    holds(lab.run(["/usr/local/bin/codex"]).status == 127, "a launch")
+    equal([e["agent"] for e in events(lab) if e["error"] == "AgentMissing"], ["codex"], "refused")
+
+
+@test(needs="bus")
 def the_log_escapes_once(lab):
     """A name that looks escaped can be told from one that was, on the screen and in JSON."""
     name = b"a\\x1b\x1b[1m\xff"

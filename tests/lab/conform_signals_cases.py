@@ -186,8 +186,8 @@ def ignored_signals(side, name):
 def an_ignored_signal_that_is_minded_again(side, name):
     """A job in the background of a script, whose INT the shell ignores, and an agent that handles it."""
     number = int(getattr(signal, "SIG" + name))
-    process = side.start("exec", "python3", "-c", f"import signal; signal.signal({number}, lambda *_: print('heard', flush=True)); "
-                         "print('ready', flush=True); input()", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    process = side.start("exec", "python3", "-c", f"import os, signal; signal.signal({number}, lambda *_: os.write(1, b'heard\\n')); "
+                         "os.write(1, b'ready\\n'); input()", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                          before=lambda: signal.signal(number, signal.SIG_IGN))
     first = process.stdout.readline()
     process.send_signal(number)

@@ -188,9 +188,6 @@ def bad_requests(lab):
 def refused_as_a_launch(lab):
     """The plan is the agent's: what refuses it refuses this, with the same words."""
     lab.run([SANDBOX, "verify", "codex"]).refused(125, "codex", "install")
-    # what is looked for and not installed is no refusal of anybody's
-    events = json.loads(lab.run([SANDBOX, "log", "--json"]).ok().out)
-    equal([event for event in events if event["error"] == "AgentMissing"], [], "the log")
     for cwd in ("/", "/home", "/usr"):
         launched = lab.run([SANDBOX, "shell", "-c", "true"], cwd=cwd)
         equal(lab.run([SANDBOX, "verify", "shell"], cwd=cwd).refused(125).err, launched.refused(125).err)
@@ -369,7 +366,6 @@ def a_running_session_passes(lab):
             denied = json.loads(lab.run([SANDBOX, "denied", "--json", held.id], user).ok().out)
             equal({row["program"] for row in denied}, {"? while verify ran"}, f"what was denied is not the agent's: {denied}")
             equal(json.loads(lab.run([SANDBOX, "show", "--json", held.id], user).ok().out)["denied"], 0, "nor is it counted")
-            holds(b" of these came while" in lab.run([SANDBOX, "denied", held.id], user).ok().out, "said below")
             equal(everything_below(user.home), before[1], "files")
             equal(os.listdir(f"/proc/{leader}/fd"), before[2], "descriptors of the jail's init")
             equal(held.end(), 3, "its agent goes on")
