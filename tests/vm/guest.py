@@ -93,7 +93,7 @@ class Program:
         return Result(self.status, self.out, self.err)
 
     def tail(self):
-        return f"{self.out[-1500:]!r} {self.err[-1500:]!r}"
+        return f"{self.out[-6000:]} {self.err[-1500:]}"
 
 
 def end_with_parent():
