@@ -201,7 +201,8 @@ class Guest:
         self.run(["systemctl", "is-system-running", "--wait"], limit=BOOT_PATIENCE)
         self.run(["sh", "/var/lib/vm/world.sh"]).ok()
         self.run(["ifup", "uplink"])
-        self.shell("ip -4 -o address show dev uplink | grep -q inet").ok()
+        # what came up beside it may still be waiting for its lease
+        self.wait_for("ip -4 -o address show dev uplink | grep -q inet")
 
     def reboot(self):
         before = self.boot_id
