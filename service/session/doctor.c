@@ -58,7 +58,7 @@ static void say(Doctor *doctor, const char *id, RowStatus status, const char *de
 	if (doctor_has_said(doctor, id) || strings_append(&doctor->said, id) < 0 ||
 	    row_make(id, status, doctor_title(id) ?: id, detail, fix, &row) < 0)
 		return;
-	if (status == ROW_FAIL && streq(id, DOCTOR_RESOLVER))
+	if (status != ROW_PASS && streq(id, DOCTOR_RESOLVER))
 		doctor->resolver_failed = true;
 	doctor->tell(doctor->userdata, &row);
 	row_done(&row);
