@@ -415,7 +415,7 @@ int keeper_new(sd_event *event, Turns *turns, Cgroups *cgroups, Session *session
 	r = sd_event_add_io(event, &keeper->process, session->pidfd, EPOLLIN, on_process, keeper);
 	/* What the link still holds comes first all the same: it is read at the end. */
 	if (r >= 0)
-		r = sd_event_source_set_priority(keeper->process, PRIORITY_BEHIND_BUS);
+		r = sd_event_source_set_priority(keeper->process, PRIORITY_SERVED);
 	if (r < 0) {
 		keeper_free(keeper);
 		return r;

@@ -590,7 +590,7 @@ int link_client_new(sd_event *event, Turns *turns, uid_t uid, int fd, const Link
 	r = sd_event_add_io(event, &link->source, fd, EPOLLIN, on_readable, link);
 	if (r < 0)
 		return r;
-	r = sd_event_source_set_priority(link->source, PRIORITY_BEHIND_BUS);
+	r = sd_event_source_set_priority(link->source, PRIORITY_SERVED);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(link);

@@ -6,7 +6,7 @@
  * tables are bounded, answers have a time limit, and whoever breaks the protocol is cut off. What comes out
  * of here is a statement of that session about itself.
  *
- * The packets of all sessions of a user draw on that user's budget (turns.h), and come after the bus. What nobody
+ * The packets of all sessions of a user draw on that user's budget (turns.h). What nobody
  * asked for, and rows above a limit, are dropped before they are decoded.
  */
 

@@ -75,7 +75,7 @@ static int open_bus(sd_event *event, sd_bus **ret)
 	if (r >= 0)
 		r = sd_bus_start(bus);
 	if (r >= 0)
-		r = sd_bus_attach_event(bus, event, PRIORITY_BUS);
+		r = sd_bus_attach_event(bus, event, PRIORITY_SERVED);
 	/* Without the bus there is nobody to serve; the sessions go on, and the next service finds them. */
 	if (r >= 0)
 		r = sd_bus_set_exit_on_disconnect(bus, true);

@@ -213,14 +213,14 @@ int turns_new(sd_event *event, Turns **ret)
 	if (r >= 0)
 		r = sd_event_source_set_enabled(turns->next, SD_EVENT_OFF);
 	if (r >= 0)
-		r = sd_event_source_set_priority(turns->next, PRIORITY_BEHIND_BUS);
+		r = sd_event_source_set_priority(turns->next, PRIORITY_SERVED);
 	if (r >= 0)
 		r = sd_event_add_time(event, &turns->later, CLOCK_MONOTONIC, 0, USEC_PER_MSEC, on_later,
 				      turns);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(turns->later, SD_EVENT_OFF);
 	if (r >= 0)
-		r = sd_event_source_set_priority(turns->later, PRIORITY_BEHIND_BUS);
+		r = sd_event_source_set_priority(turns->later, PRIORITY_SERVED);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(turns);

@@ -6,9 +6,9 @@
  * waits here, and is taken in turn by user, one small step at a time, when nothing else is to do. Users do not
  * know of each other: a thousand waiting steps of one delay another user's by one step.
  *
- * PRIORITIES of the loop. The bus comes first: its messages are only put in order where they cannot be served.
- * Everything else comes behind it, with one priority, so that the loop serves it in the order in which it came: with
- * two, what never stops would keep the lower one from being served at all.
+ * PRIORITIES of the loop: the bus, links, ends of sessions and turns have the same one, so that the loop serves them
+ * in the order in which they came. With two, what never stops would keep the lower one from being served at all: a flood
+ * of calls those links by which another user's launch goes on. What is over the budget is no source of the loop.
  */
 
 #include <systemd/sd-event.h>
@@ -16,8 +16,7 @@
 #include "dbus/base.h"
 #include "service/daemon/budget.h"
 
-#define PRIORITY_BUS SD_EVENT_PRIORITY_NORMAL
-#define PRIORITY_BEHIND_BUS (SD_EVENT_PRIORITY_NORMAL + 4)
+#define PRIORITY_SERVED SD_EVENT_PRIORITY_NORMAL
 
 typedef struct Turns Turns;
 typedef struct TurnUser TurnUser;
