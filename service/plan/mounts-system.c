@@ -94,13 +94,38 @@ int build_root(PlanBuild *build)
 	return r < 0 ? r : build_hide_aliases(build, "/tmp", reason_tmp);
 }
 
+/* What is mounted there is other disks and other machines; a workspace or a key brings back what it names. */
+static int hide_media(PlanBuild *build)
+{
+	static const char *const places[] = { "/media", "/mnt" };
+
+	for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+
+		int r = resolve(build, places[i], &node);
+		/* What a link leads to is hidden by its own name, or is nothing of these. */
+		if (r < 0 || !S_ISDIR(node.mode) || !streq(node.path, places[i])) {
+			if (r == -ENOMEM)
+				return r;
+			continue;
+		}
+		r = plan_add_tmpfs(build->plan, node.path, 0755, ENTRY_PRIVATE, "system",
+				   "hides removable disks and what else is mounted there");
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int build_run(PlanBuild *build)
 {
 	static const char *const back[] = { "/run/booted-system", "/run/current-system",
 					    "/run/opengl-driver" };
 	_cleanup_(plan_node_done) PlanNode var_run = PLAN_NODE_INIT;
 
-	int r = plan_add_tmpfs(build->plan, "/run", 0755, ENTRY_PRIVATE, "system", reason_run);
+	int r = hide_media(build);
+	if (r >= 0)
+		r = plan_add_tmpfs(build->plan, "/run", 0755, ENTRY_PRIVATE, "system", reason_run);
 	if (r >= 0)
 		r = build_hide_aliases(build, "/run", reason_run);
 	if (r < 0)

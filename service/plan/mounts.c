@@ -9,6 +9,7 @@
  *  2  /dev, /dev/console        fresh; the terminal of the session and no other
  *  3  /proc                     private where it can be had, else the outer one read-only
  *  4  /tmp                      private
+ *     /media, /mnt              private: other disks, other machines
  *  5  /run, /var/run            private, before anything is put back below them; the marker; then the sockets
  *                               and FIFOs that are still in sight, since read-only stops neither
  *                               in sessions of root, what of /etc and /var others cannot read is covered: before

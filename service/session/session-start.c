@@ -11,6 +11,7 @@
 #include "service/session/disturbance.h"
 #include "service/session/jail-exec.h"
 #include "service/session/program.h"
+#include "service/session/verify-facts.h"
 
 #define STARTS_AGAIN_MAX \
 	3u /* a program that renames things once or twice; against one that never stops nothing helps */
@@ -39,6 +40,8 @@ static void session_execute(Session *session)
 	int r;
 
 	doctor_reach(session->doctor, DOCTOR_CHAIN_MOUNTS);
+	free(session->made_mounts);
+	session->made_mounts = verify_facts_mounts();
 	r = mask_watch_new(session->event, &session->plan, session_unmasked, session, &session->warnings,
 			   &session->masks);
 	if (r == 0)

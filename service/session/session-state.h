@@ -87,12 +87,13 @@ struct Session {
 
 	bool private_proc, planned, wire_known, git_known, state_known, wire_down, executed, ready, released,
 		stopped;
-	int pid_error;   /* why the agent has no PID of its own: a positive errno, or 0 */
-	unsigned again;  /* how often the start was begun again */
-	bool finished;   /* session_finished() was called */
-	bool state_last; /* the agent's state is brought out, after the end */
-	pid_t leader;    /* the jail's init */
-	pid_t waiting;   /* the same, since it waits for the word; 0 before */
+	char *made_mounts; /* the machine's, of when the jail was made */
+	int pid_error;     /* why the agent has no PID of its own: a positive errno, or 0 */
+	unsigned again;    /* how often the start was begun again */
+	bool finished;     /* session_finished() was called */
+	bool state_last;   /* the agent's state is brought out, after the end */
+	pid_t leader;      /* the jail's init */
+	pid_t waiting;     /* the same, since it waits for the word; 0 before */
 	int leader_fd;
 	int resolver_fd; /* of the jail's resolv.conf, when it is not the plan's */
 

@@ -407,6 +407,7 @@ Session *session_free(Session *session)
 	free(session->git);
 	free(session->error);
 	free(session->problem);
+	free(session->made_mounts);
 	free(session->why);
 	(void)sd_event_unref(session->event);
 	free(session);

@@ -78,11 +78,30 @@ static char *read_mounts(pid_t pid)
 	return TAKE_PTR(text);
 }
 
+char *verify_facts_mounts(void)
+{
+	_cleanup_free_ char *text = read_mounts(0);
+
+	return text ? strdup(text) : NULL;
+}
+
+/* The machine's mounts: those of now, and those of when the jail was made, which it keeps. */
+static char *host_mounts(const VerifySource *source)
+{
+	_cleanup_free_ char *now = read_mounts(0);
+	char *both;
+
+	if (!now || !source->leader || !source->made_mounts ||
+	    strlen(now) + strlen(source->made_mounts) > MOUNTS_BYTES_MAX)
+		return TAKE_PTR(now);
+	return asprintf(&both, "%s%s", now, source->made_mounts) < 0 ? NULL : both;
+}
+
 int verify_facts_encode(const VerifySource *source, uint8_t **ret_data, size_t *ret_size, char **ret_problem)
 {
 	_cleanup_(jail_processes_done) JailProcesses processes = { 0 };
 	_cleanup_(expectations_done) Expectations expectations = { 0 };
-	_cleanup_free_ char *routes_problem = NULL, *mounts = read_mounts(0);
+	_cleanup_free_ char *routes_problem = NULL, *mounts = host_mounts(source);
 	_cleanup_free_ char *jail_mounts = source->leader > 0 ? read_mounts(source->leader) : NULL;
 	const Network *network = source->network;
 	char hostname[HOST_NAME_MAX + 1] = "";

@@ -12,6 +12,7 @@ from case import equal, holds, test, wait_for
 from hostile_cases import own
 from listener_cases import Listener, before_bwrap
 from machine import ALICE, ROOT, TOOLS
+from verify_cases import verify
 
 SESSION = "/usr/libexec/claude-sandbox/session"
 UNMASK = f"{TOOLS}/unmask"
@@ -212,3 +213,30 @@ def what_the_host_mounts_later_stays_outside(lab):
         lines = said.decode().splitlines()
         equal(lines[2:], ["/srv/early:", "file", "", "/srv/late:"], f"{user}: {said!r}")
         holds(all("Read-only file system" in line for line in lines[:2]) or "Permission denied" in lines[0], f"{user}: {said!r}")
+
+
+@test(90, needs="bus")
+def what_the_host_unmounts_is_nobody_elses(lab):
+    """A jail keeps the mounts of its start: that is no mount which the plan does not have. And /mnt is hidden."""
+    os.makedirs("/srv/disk", exist_ok=True)
+    os.makedirs("/mnt/disk", exist_ok=True)
+    for place in ("/srv/disk", "/mnt/disk"):
+        subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", "mode=755", "disk", place], check=True)
+        machine.write(f"{place}/file", "file")
+    for user in (ALICE, ROOT):
+        if not os.path.ismount("/srv/disk"):
+            subprocess.run(["/bin/mount", "-t", "tmpfs", "-o", "mode=755", "disk", "/srv/disk"], check=True)
+        equal(lab.shell("ls -A /mnt", user).ok().out, b"", str(user))
+        with Held(lab, user) as held:
+            subprocess.run(["/bin/umount", "/srv/disk"], check=True)
+            verify(lab, held.id, user=user).passes()
+            equal(held.end(), 3)
+    # A project on such a disk is shown, and the disk alone.
+    os.makedirs("/mnt/disk/project")
+    os.chown("/mnt/disk/project", ALICE.uid, ALICE.gid)
+    equal(lab.shell("touch new; ls -A /mnt/disk /mnt/disk/project", cwd="/mnt/disk/project").ok().out,
+          b"/mnt/disk:\nproject\n\n/mnt/disk/project:\nnew\n")
+    wait_for(lambda: not lab.sessions(), "nothing of it stays")
+    wait_for(lambda: subprocess.run(["/bin/umount", "/mnt/disk"], check=False).returncode == 0, "nobody is there any more")
+    os.rmdir("/mnt/disk")
+    os.rmdir("/srv/disk")

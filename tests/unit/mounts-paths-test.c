@@ -213,17 +213,17 @@ static void links_and_variables_lead_to_keys(void **state)
 {
 	static const FakeNode more[] = {
 		{ "~/.ssh", S_IFDIR | 0700, 1000 },
-		{ "~/.ssh/id_ed25519", S_IFLNK | 0777, 1000, "/mnt/keys/id" },
-		{ "/mnt/keys/id", S_IFREG | 0600, 1000 },
-		{ "/mnt/keys/other", S_IFREG | 0600, 1000 },
+		{ "~/.ssh/id_ed25519", S_IFLNK | 0777, 1000, "/volume/keys/id" },
+		{ "/volume/keys/id", S_IFREG | 0600, 1000 },
+		{ "/volume/keys/other", S_IFREG | 0600, 1000 },
 		{ "~/.ssh/config", S_IFLNK | 0777, 1000, "../src/project/ssh-config" },
 		{ "~/src/project/ssh-config", S_IFREG | 0644, 1000 },
 		{ "~/.kube/config", S_IFLNK | 0777, 1000, "../../../data/kube" },
 		{ "/data/kube", S_IFREG | 0600, 1000 },
 		{ "~/.aws", S_IFLNK | 0777, 1000, "/data/aws" },
-		{ "/data/aws/sso", S_IFLNK | 0777, 1000, "/mnt/sso" },
-		{ "/mnt/sso", S_IFDIR | 0700, 1000 },
-		{ "/mnt/sso/cache", S_IFREG | 0600, 1000 },
+		{ "/data/aws/sso", S_IFLNK | 0777, 1000, "/volume/sso" },
+		{ "/volume/sso", S_IFDIR | 0700, 1000 },
+		{ "/volume/sso/cache", S_IFREG | 0600, 1000 },
 		{ "~/.config/theme", S_IFLNK | 0777, 1000, "/usr/share/theme" },
 		{ "/usr/share/theme/file", S_IFREG | 0644, 0 },
 		{ "~/.config/gone", S_IFLNK | 0777, 1000, "/none" },
@@ -234,8 +234,9 @@ static void links_and_variables_lead_to_keys(void **state)
 		{ "/opt/pg", S_IFREG | 0600, 1000 },
 		{ 0 },
 	};
-	static const char *const hidden[] = { "/mnt/keys/id", "/data/kube", "/mnt/sso/cache", "/opt/k1",
-					      "/opt/k2",      "/opt/cc",    "/opt/pg" };
+	static const char *const hidden[] = { "/volume/keys/id", "/data/kube", "/volume/sso/cache",
+					      "/opt/k1",         "/opt/k2",    "/opt/cc",
+					      "/opt/pg" };
 	PlanFixture fixture;
 
 	start(&fixture, "claude", more);
@@ -247,11 +248,11 @@ static void links_and_variables_lead_to_keys(void **state)
 	for (size_t i = 0; i < ELEMENTSOF(hidden); i++)
 		if (!plan_hides(&fixture.plan, hidden[i]))
 			fail_msg("%s", hidden[i]);
-	assert_string_equal(seen(&fixture, "/mnt/keys/id")->reason,
+	assert_string_equal(seen(&fixture, "/volume/keys/id")->reason,
 			    "a link among the person's keys and logins leads there");
 	assert_string_equal(seen(&fixture, "/opt/k2")->origin, "environment KUBECONFIG");
 	/* What is beside, everybody's, or the workspace's is not hidden, and the last is told. */
-	assert_false(plan_hides(&fixture.plan, "/mnt/keys/other"));
+	assert_false(plan_hides(&fixture.plan, "/volume/keys/other"));
 	assert_false(plan_hides(&fixture.plan, "/usr/share/theme/file"));
 	assert_int_equal(seen(&fixture, "/home/user/src/project/ssh-config")->mode, ENTRY_RW);
 	assert_int_equal(strings_count(fixture.plan.warnings), 1);
@@ -530,44 +531,44 @@ static void an_environment_of_python_that_is_hidden(void **state)
  * /etc. */
 static void homes_that_are_mounted_twice(void **state)
 {
-	static const FakeAlias aliases[] = { { "/tmp", "/mnt/disk/tmp" },
-					     { "/run", "/mnt/disk/run" },
-					     { "/home", "/mnt/disk/@home" },
-					     { "/etc", "/mnt/disk/etc" },
+	static const FakeAlias aliases[] = { { "/tmp", "/volume/disk/tmp" },
+					     { "/run", "/volume/disk/run" },
+					     { "/home", "/volume/disk/@home" },
+					     { "/etc", "/volume/disk/etc" },
 					     { 0 } };
-	static const FakeNode more[] = { { "/mnt/disk/@home/user/src/project", S_IFDIR | 0755, 1000 },
-					 { "/mnt/disk/@home/user/.ssh/id", S_IFREG | 0600, 1000 },
-					 { "/mnt/disk/etc/shadow", S_IFREG | 0640 },
+	static const FakeNode more[] = { { "/volume/disk/@home/user/src/project", S_IFDIR | 0755, 1000 },
+					 { "/volume/disk/@home/user/.ssh/id", S_IFREG | 0600, 1000 },
+					 { "/volume/disk/etc/shadow", S_IFREG | 0640 },
 					 { 0 } };
 	PlanFixture fixture;
 
 	start(&fixture, "shell", more);
 	fixture.fake.aliases = aliases;
 	make(&fixture);
-	assert_true(plan_hides(&fixture.plan, "/mnt/disk/@home/user/.ssh/id"));
-	assert_true(plan_hides(&fixture.plan, "/mnt/disk/tmp"));
-	assert_true(plan_hides(&fixture.plan, "/mnt/disk/run"));
-	assert_false(plan_hides(&fixture.plan, "/mnt/disk"));
+	assert_true(plan_hides(&fixture.plan, "/volume/disk/@home/user/.ssh/id"));
+	assert_true(plan_hides(&fixture.plan, "/volume/disk/tmp"));
+	assert_true(plan_hides(&fixture.plan, "/volume/disk/run"));
+	assert_false(plan_hides(&fixture.plan, "/volume/disk"));
 	plan_fixture_done(&fixture);
 
 	start(&fixture, "shell", more);
 	fixture.fake.aliases = aliases;
-	set_workspace(&fixture, "/mnt/disk/@home/user/src/project");
+	set_workspace(&fixture, "/volume/disk/@home/user/src/project");
 	make(&fixture);
-	assert_int_equal(seen(&fixture, "/mnt/disk/@home/user/src/project")->mode, ENTRY_RW);
-	assert_true(plan_hides(&fixture.plan, "/mnt/disk/@home/user/.ssh/id"));
+	assert_int_equal(seen(&fixture, "/volume/disk/@home/user/src/project")->mode, ENTRY_RW);
+	assert_true(plan_hides(&fixture.plan, "/volume/disk/@home/user/.ssh/id"));
 	plan_fixture_done(&fixture);
 
 	start(&fixture, "shell", more);
 	fixture.fake.aliases = aliases;
-	set_workspace(&fixture, "/mnt/disk/@home/user");
+	set_workspace(&fixture, "/volume/disk/@home/user");
 	expect_refusal(&fixture, CS_ERROR_UNSAFE_WORKSPACE, "it is the home directory");
 
 	plan_fixture_init(&fixture, "root", "shell");
 	plan_fixture_add(&fixture, more);
 	fixture.fake.aliases = aliases;
 	make(&fixture);
-	assert_int_equal(seen(&fixture, "/mnt/disk/etc/shadow")->mode, ENTRY_MASKED);
+	assert_int_equal(seen(&fixture, "/volume/disk/etc/shadow")->mode, ENTRY_MASKED);
 	plan_fixture_done(&fixture);
 }
 
