@@ -24,6 +24,7 @@ static const Meaning meanings[] = {
 	{ "gpu", "1 gives the graphics devices" },
 	{ "allow-device", "a character device that agents may use" },
 	{ "procfs", "which /proc agents see: the jail's own (private), or this machine's (outer)" },
+	{ "history", "whose transcripts agents see: this project's (project), or all of the user's (all)" },
 	{ "forge-host", "a GitLab host beside gitlab.com" },
 	{ "deny-group", "a group that no session has" },
 	{ "memory-max", "most memory of one session" },
@@ -46,6 +47,8 @@ static Style value_style(const char *name, const char *value)
 					     "forge-host",
 					     NULL };
 
+	if (streq(name, "history"))
+		return streq(value, "all") ? STYLE_CAUTION : STYLE_PLAIN;
 	if (streq(name, "egress-jail"))
 		return streq(value, "0") ? STYLE_BAD : STYLE_GOOD;
 	for (size_t i = 0; wider[i]; i++)

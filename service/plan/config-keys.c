@@ -88,6 +88,12 @@ static const ConfigRow rows[CONFIG_KEY_MAX] = {
 		.drift = DRIFT_LIST,
 	},
 	[CONFIG_PROCFS] = { .name = "procfs", .type = TYPE_PROCFS, .initial = "auto" },
+	[CONFIG_HISTORY] = {
+		.name = "history", .type = TYPE_HISTORY, .initial = "project",
+		.variable = "CLAUDE_SANDBOX_HISTORY", .rank = 11, .narrows = "project",
+		.asks = "shows the agent the transcripts of other projects:",
+		.drift = DRIFT_FLAG, .drift_name = "history = all",
+	},
 	[CONFIG_FORGE_HOST] = { .name = "forge-host", .type = TYPE_HOST, .list = true },
 	[CONFIG_DENY_GROUP] = { .name = "deny-group", .type = TYPE_GROUP, .list = true },
 	[CONFIG_MEMORY_MAX] = {

@@ -43,6 +43,11 @@ ConfigProcfs config_procfs(const Config *config)
 	return streq(text, "outer") ? PROCFS_OUTER : PROCFS_AUTO;
 }
 
+bool config_history_all(const Config *config)
+{
+	return streq(setting(config, CONFIG_HISTORY), "all");
+}
+
 const ConfigValue *config_next(const Config *config, ConfigKey key, size_t *index)
 {
 	while (*index < config->n_values) {

@@ -274,6 +274,13 @@ static int parse_procfs(const char *text, char **ret, char **ret_problem)
 	return take_copy(text, ret);
 }
 
+static int parse_history(const char *text, char **ret, char **ret_problem)
+{
+	if (!streq(text, "project") && !streq(text, "all"))
+		return refuse_value(ret_problem, text, "is neither project nor all; write one of them");
+	return take_copy(text, ret);
+}
+
 /* The name ends in a URL of the session's git configuration: letters, digits, hyphens and dots alone. */
 static int parse_host(const char *text, char **ret, char **ret_problem)
 {
@@ -330,7 +337,8 @@ static const ValueFunction parsers[CONFIG_TYPE_MAX] = {
 	[TYPE_TASKS] = parse_tasks,   [TYPE_SESSIONS] = parse_sessions, [TYPE_SIZE] = parse_size,
 	[TYPE_PATH] = parse_path,     [TYPE_WRITABLE] = parse_writable, [TYPE_WORKSPACE] = parse_workspace,
 	[TYPE_DEVICE] = parse_device, [TYPE_ADDRESS] = parse_address,   [TYPE_VARIABLE] = parse_variable,
-	[TYPE_PROCFS] = parse_procfs, [TYPE_HOST] = parse_host,         [TYPE_GROUP] = parse_group,
+	[TYPE_PROCFS] = parse_procfs, [TYPE_HISTORY] = parse_history,   [TYPE_HOST] = parse_host,
+	[TYPE_GROUP] = parse_group,
 };
 
 int config_value_parse(ConfigKey key, const char *text, char **ret_text, char **ret_problem)

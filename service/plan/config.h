@@ -30,6 +30,7 @@ typedef enum ConfigKey {
 	CONFIG_GPU,
 	CONFIG_ALLOW_DEVICE,
 	CONFIG_PROCFS,
+	CONFIG_HISTORY,
 	CONFIG_FORGE_HOST,
 	CONFIG_DENY_GROUP,
 	CONFIG_MEMORY_MAX,
@@ -76,8 +77,8 @@ int config_parse(const char *path, const char *text, size_t size, Config *ret, c
 /*
  * Add the twins found in environment (NAME=VALUE strings). A scalar replaces when it narrows; lists add.
  * ret_widenings receives one sentence in words for each twin that asks for more than the configuration gives
- * (jail off, allow-ip, allow-write, ports, devices, workspace-root, pass-env, gpu, forge turned
- * back on); the caller decides. Ports in both directions are refused here too. Return: 0; -EINVAL with
+ * (jail off, allow-ip, allow-write, ports, devices, workspace-root, pass-env, gpu, history,
+ * forge turned back on); the caller decides. Ports in both directions are refused here too. Return: 0; -EINVAL with
  * *ret_problem naming the variable; -ENOMEM.
  */
 int config_add_environment(Config *config, char *const *environment, char ***ret_widenings,
@@ -96,6 +97,7 @@ config_number(const Config *config,
 	      ConfigKey key); /* tasks-max 4096, max-sessions 64, memory-max 0 = none, local-model-port 0 */
 const char *config_text(const Config *config, ConfigKey key); /* workspace-root, or NULL */
 ConfigProcfs config_procfs(const Config *config);
+bool config_history_all(const Config *config);
 /* Walk the values of one key; *index starts at 0. Return: the next or NULL. */
 const ConfigValue *config_next(const Config *config, ConfigKey key, size_t *index);
 /*

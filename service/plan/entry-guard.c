@@ -116,6 +116,15 @@ static int cover(void *userdata, const char *path)
 {
 	PlanBuild *build = userdata;
 	bool written = build_written_by(build, path);
+	const Entry *elsewhere = written ? NULL : build_shown_elsewhere(build, path);
+
+	/* No mask reaches that, but in the place where it is shown. */
+	if (elsewhere)
+		return build_refuse(build, CS_ERROR_UNSAFE_ENTRY_POINT,
+				    "agents may write %s, which stands before /usr/local/bin on PATH, as %s; "
+				    "put /usr/local/bin first",
+				    path, elsewhere->destination);
+
 	int r = written ? add_guarded(build->plan, path) : 0;
 
 	if (r != 0)

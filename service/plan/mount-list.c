@@ -280,5 +280,7 @@ bool plan_hides(const Plan *plan, const char *path)
 {
 	const Entry *entry = plan_covering(plan, path);
 
-	return !entry || entry->kind != ENTRY_BIND || entry->mode == ENTRY_MASKED;
+	/* What is bound from elsewhere is seen in the place of what the host has there. */
+	return !entry || entry->kind != ENTRY_BIND || entry->mode == ENTRY_MASKED ||
+	       (entry->source && !streq(entry->source, entry->destination));
 }

@@ -57,7 +57,7 @@ static int check_place(PlanBuild *build, const char *path)
 			"install it elsewhere, with 'sudo claude-sandbox install %s'",
 			path, profile, build->profile->name);
 	if (!entry || entry->kind != ENTRY_BIND || entry->mode != ENTRY_RW)
-		entry = NULL;
+		entry = build_shown_elsewhere(build, path);
 	for (size_t i = 0; !entry && i < build->plan->n_entries; i++) {
 		const Entry *inner = &build->plan->entries[i];
 

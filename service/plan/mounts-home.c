@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The homes and what is seen of them: 6 to 10, and 15, of the order in mounts.c. */
+/* The homes and what is seen of them: 6, 8 to 10, and 15, of the order in mounts.c. */
 
 #include "service/plan/plan-build.h"
 
@@ -261,7 +261,7 @@ static const struct {
 
 /*
  * ~/.local/share is hidden with the home: programs keep keys, tokens and code of the person's there, under names
- * that no list has. These come back, after the profile's masks. A mask is of the row before it.
+ * that no list has. These come back. A mask is of the row before it.
  */
 static const struct {
 	const char *name;
@@ -309,66 +309,15 @@ static int expose_shared(PlanBuild *build, const char *name, EntryMode mode, con
 	return r == -ENOENT ? 0 : r;
 }
 
-/* It is made before the first launch, unless a link stands in its place. */
-static int warn_missing(PlanBuild *build, const char *name)
+int build_shared(PlanBuild *build)
 {
-	_cleanup_free_ char *path = below(build->home, name), *text = NULL;
-
-	if (!path)
-		return -ENOMEM;
-	int r = build->view->read_link(build->view->userdata, path, &text);
-	if (r == -ENOMEM)
-		return r;
-	return plan_warn(build->plan, "%s %s%s: what the agent learns is lost at its end; create %s", path,
-			 r < 0 ? "is not there" : "is a link that leads nowhere, to ", r < 0 ? "" : text,
-			 r < 0 ? "it" : "that");
-}
-
-int build_profile(PlanBuild *build)
-{
-	const Profile *profile = build->profile;
-	_cleanup_free_ char *origin = NULL;
 	int r;
-
-	if (asprintf(&origin, "profile %s", profile->name) < 0) {
-		origin = NULL;
-		return -ENOMEM;
-	}
-
-	if (profile->state) {
-		r = expose(build, profile->state, EXPOSE_DIRECTORY, ENTRY_RW, origin,
-			   "the agent's own state");
-		if (r == -ENOENT)
-			r = warn_missing(build, profile->state);
-		if (r < 0)
-			return r;
-	}
-	if (profile->home_file) {
-		_cleanup_free_ char *path = below(build->home, profile->home_file);
-		_cleanup_free_ char *text = profile_path(profile, profile->home_file);
-
-		r = path && text ? plan_add_link(build->plan, path, text, origin,
-						 "what the agent saves there comes out to the person's file "
-						 "of this name")
-				 : -ENOMEM;
-		if (r < 0)
-			return r;
-	}
 
 	bool no_forge = config_flag(&build->request->config, CONFIG_NO_FORGE);
 	for (size_t i = 0; i < ELEMENTSOF(shared); i++) {
 		if (shared[i].forge && no_forge)
 			continue;
 		r = expose_shared(build, shared[i].name, ENTRY_RW, shared[i].reason);
-		if (r < 0)
-			return r;
-	}
-
-	for (size_t i = 0; profile->session_names[i]; i++) {
-		_cleanup_free_ char *name = profile_path(profile, profile->session_names[i]);
-
-		r = name ? mask(build, name, origin, "the person's own session runs what lies there")
-			 : -ENOMEM;
 		if (r < 0)
 			return r;
 	}

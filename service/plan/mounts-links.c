@@ -48,55 +48,71 @@ static int look(void *userdata, const char *name)
 	return 0;
 }
 
+/* r: what the search came to. */
+static int tell(Search *search, int r)
+{
+	char more[48] = "";
+
+	if (search->n > 1)
+		(void)snprintf(more, sizeof(more), " (and %zu more links)", search->n - 1);
+	if (r != -ENOMEM)
+		r = search->n == 0
+			    ? 0
+			    : plan_warn(search->build->plan,
+					"%s%s leads to %s, which is hidden from the agent; put the thing "
+					"itself "
+					"there, or let an administrator name what it leads to in allow-write",
+					search->first, more, search->target);
+	free(search->first);
+	free(search->target);
+	return r;
+}
+
 static int check(PlanBuild *build, const char *name)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 	_cleanup_free_ char *path = NULL;
-	char more[48] = "";
 
 	if (asprintf(&path, "%s/%s", build->home, name) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
 	int r = build->view->resolve(build->view->userdata, path, &node);
-	if (r < 0 || !S_ISDIR(node.mode) || plan_hides(build->plan, node.path))
+	if (r < 0 || !S_ISDIR(node.mode) ||
+	    (plan_hides(build->plan, node.path) && !build_shown_elsewhere(build, node.path)))
 		return r == -ENOMEM ? r : 0;
 
 	Search search = { .build = build, .directory = node.path };
 	r = build->view->links(build->view->userdata, node.path, NAMES_MAX, look, &search);
-	if (search.n > 1)
-		(void)snprintf(more, sizeof(more), " (and %zu more links)", search.n - 1);
-	if (r != -ENOMEM)
-		r = search.n == 0
-			    ? 0
-			    : plan_warn(build->plan,
-					"%s%s leads to %s, which is hidden from the agent; put the thing "
-					"itself "
-					"there, or let an administrator name what it leads to in allow-write",
-					search.first, more, search.target);
-	free(search.first);
-	free(search.target);
-	return r;
+	return tell(&search, r);
 }
 
-/* Where its skills lie deeper, that is where a person keeps what the agent is told. */
-static int check_above_skills(PlanBuild *build)
+/* What all sessions share of the agent's state: the directories that are shown, and links in their places. */
+static int check_state(PlanBuild *build)
 {
-	const char *skills = build->profile->skills, *slash = skills ? strrchr(skills, '/') : NULL;
-	_cleanup_free_ char *above = slash ? profile_path(build->profile, skills) : NULL;
+	const Profile *profile = build->profile;
+	Search search = { .build = build };
+	_cleanup_free_ char *state = NULL;
+	int r = 0;
 
-	if (!above)
-		return slash ? -ENOMEM : 0;
-	*strrchr(above, '/') = 0;
-	return check(build, above);
+	if (asprintf(&state, "%s/%s", build->home, profile->state) < 0) {
+		state = NULL;
+		return -ENOMEM;
+	}
+	search.directory = state;
+	for (size_t i = 0; r >= 0 && profile->account_directories[i]; i++) {
+		_cleanup_free_ char *name = profile_path(profile, profile->account_directories[i]);
+
+		r = name ? check(build, name) : -ENOMEM;
+		if (r >= 0)
+			r = look(&search, profile->account_directories[i]);
+	}
+	return tell(&search, r);
 }
 
 int build_check_links(PlanBuild *build)
 {
-	const Profile *profile = build->profile;
-	int r = profile->state ? check(build, profile->state) : 0;
+	int r = build->profile->state ? check_state(build) : 0;
 
-	if (r >= 0)
-		r = check_above_skills(build);
 	return r < 0 ? r : check(build, ".agents/skills");
 }

@@ -16,9 +16,10 @@
  *                               12 and 14, which may show some of it
  *  6  the homes                 private: from here on nothing of a home is seen that no later entry names;
  *                               the person's credential stores that links lead out of the home are covered too
- *  7  state of the profile      ... after 6, which it reaches through
- *  8  masks of the profile      ... after 7, which they cover
- *  9  parts of .local/share      ... and their masks, for the same reason
+ *  7  the agent's state         ... after 6, which it reaches through; what is of one project alone first, then
+ *                               in it what all sessions share, what nobody shares, and the transcripts
+ *  8  what every agent is given of a home
+ *  9  parts of .local/share      ... and their masks, which follow what they cover
  * 10  tools                     of the home, read-only; then their caches; then what may hold a secret among them
  * 11  the agent                 read-only, after 8 and 9: it may lie below a mask of theirs; then the programs
  *                               that its settings name (mounts-named.c)
@@ -55,9 +56,10 @@ static int make_entries(PlanBuild *build)
 	    (r = build_system_private(build)) < 0 || (r = build_marker(build)) < 0 ||
 	    (r = build_sockets(build)) < 0)
 		return r;
-	if ((r = build_homes(build)) < 0 || (r = build_profile(build)) < 0 || (r = build_share(build)) < 0 ||
-	    (r = build_tools(build)) < 0 || (r = build_certificates(build)) < 0 ||
-	    (r = build_agent(build)) < 0 || (r = build_named(build)) < 0)
+	if ((r = build_homes(build)) < 0 || (r = build_state(build)) < 0 || (r = build_shared(build)) < 0 ||
+	    (r = build_share(build)) < 0 || (r = build_tools(build)) < 0 ||
+	    (r = build_certificates(build)) < 0 || (r = build_agent(build)) < 0 ||
+	    (r = build_named(build)) < 0)
 		return r;
 	if ((r = build_workspace(build)) < 0 || (r = build_temp_root(build)) < 0 ||
 	    (r = build_allow_read(build)) < 0 || (r = build_allow_write(build)) < 0 ||

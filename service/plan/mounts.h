@@ -18,7 +18,7 @@
 #include "service/plan/view.h"
 
 #define PLAN_MOUNTS_MAX 150u
-#define PLAN_MOUNTS_ORDINARY 60u
+#define PLAN_MOUNTS_ORDINARY 80u /* up to 25 of them for the names of an agent's state */
 
 typedef enum EntryKind {
 	ENTRY_BIND,       /* source fd at destination, with what is mounted below it */
@@ -92,6 +92,8 @@ typedef struct PlanFacts {
 	const char *git_config;        /* the session's rendered git configuration */
 	const char *resolver;          /* the session's resolv.conf; NULL: none to be placed */
 	const char *temp_root;         /* CLAUDE_CODE_TMPDIR's directory, or NULL */
+	const char *project_state;     /* where this workspace's own part of the agent's state is, canonical;
+					  NULL: nowhere */
 	const PlanNode *git_directory; /* of a linked worktree or submodule, as it was examined, or NULL */
 	const PlanNode *git_common_directory;
 	/* of the system, that only root may read: canonical, hidden from root's agents; NULL: none */

@@ -102,8 +102,7 @@ static bool is_accepted(mode_t mode, ExposeTypes types)
 	return false;
 }
 
-int build_expose(PlanBuild *build, const char *path, ExposeTypes types, EntryMode mode, const char *origin,
-		 const char *reason)
+int build_examine(PlanBuild *build, const char *path, ExposeTypes types, EntryMode mode, PlanNode *ret)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 	_cleanup_free_ char *cause = NULL;
@@ -132,7 +131,19 @@ int build_expose(PlanBuild *build, const char *path, ExposeTypes types, EntryMod
 		return plan_warn(build->plan,
 				 "%s stays hidden: it leads to %s, where other stores of the person lie",
 				 path, node.path);
+	*ret = node;
+	node = PLAN_NODE_INIT;
+	return 1;
+}
 
+int build_expose(PlanBuild *build, const char *path, ExposeTypes types, EntryMode mode, const char *origin,
+		 const char *reason)
+{
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	int r = build_examine(build, path, types, mode, &node);
+
+	if (r <= 0)
+		return r;
 	r = build_links(build, path, origin);
 	if (r < 0)
 		return r;
@@ -187,7 +198,22 @@ const Entry *build_written_by(const PlanBuild *build, const char *path)
 {
 	const Entry *entry = plan_covering(build->plan, path);
 
-	return entry && entry->kind == ENTRY_BIND && entry->mode == ENTRY_RW ? entry : NULL;
+	return entry && entry->kind == ENTRY_BIND && entry->mode == ENTRY_RW && entry->source &&
+			       streq(entry->source, entry->destination)
+		       ? entry
+		       : NULL;
+}
+
+const Entry *build_shown_elsewhere(const PlanBuild *build, const char *path)
+{
+	for (size_t i = 0; i < build->plan->n_entries; i++) {
+		const Entry *entry = &build->plan->entries[i];
+
+		if (entry->kind == ENTRY_BIND && entry->mode == ENTRY_RW && !entry->device && entry->source &&
+		    !streq(entry->source, entry->destination) && path_is_within(path, entry->source))
+			return entry;
+	}
+	return NULL;
 }
 
 int build_pin(PlanBuild *build, const char *path, const char *origin, const char *reason, Entry **ret)

@@ -64,6 +64,11 @@ int build_refuse(PlanBuild *build, const char *error, const char *format, ...) _
  */
 int build_expose(PlanBuild *build, const char *path, ExposeTypes types, EntryMode mode, const char *origin,
 		 const char *reason);
+/*
+ * What build_expose() finds out before it binds. Return: 1 with *ret; 0 it stays hidden, with a warning; the
+ * rest as there.
+ */
+int build_examine(PlanBuild *build, const char *path, ExposeTypes types, EntryMode mode, PlanNode *ret);
 /* The links alone. Return: 0 or a negative errno. */
 int build_links(PlanBuild *build, const char *path, const char *origin);
 /*
@@ -78,8 +83,10 @@ int build_mask(PlanBuild *build, const char *path, mode_t type, const char *orig
  */
 int build_hide_aliases(PlanBuild *build, const char *path, const char *reason);
 
-/* Return: the bind by which agents may write at the canonical path, or NULL. */
+/* Return: the bind by which agents may write at the canonical path, by that name, or NULL. */
 const Entry *build_written_by(const PlanBuild *build, const char *path);
+/* The read-write bind that shows what lies at the canonical path in another place. Return: NULL for none. */
+const Entry *build_shown_elsewhere(const PlanBuild *build, const char *path);
 /*
  * Keep the directory at the canonical path from being renamed or removed by agents: bind it on itself, unless
  * they cannot write around it or it is a mount point already. The bind stands right after the one that shows
@@ -114,11 +121,13 @@ bool build_shows_store(const PlanBuild *build, const char *path, const char *nam
 /* mounts-links.c */
 int build_check_links(
 	PlanBuild *build); /* at the end: a warning for links of the profile that lead nowhere inside */
+/* mounts-state.c */
+int build_state(PlanBuild *build); /* 7 */
 /* mounts-home.c */
 int build_find_homes(PlanBuild *build);
-int build_homes(PlanBuild *build);   /* 6 */
-int build_profile(PlanBuild *build); /* 7, 8 */
-int build_share(PlanBuild *build);   /* 9, 10 */
+int build_homes(PlanBuild *build);  /* 6 */
+int build_shared(PlanBuild *build); /* 8 */
+int build_share(PlanBuild *build);  /* 9, 10 */
 /* mounts-tools.c */
 int build_tools(PlanBuild *build);        /* 10 */
 int build_certificates(PlanBuild *build); /* 10 */

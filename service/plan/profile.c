@@ -3,6 +3,8 @@
 
 #include "service/link/pack.h"
 
+#define TRANSCRIPTS_NAME_MAX 200u
+
 #define LIST(...) ((const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
 
 /* What the agents of today keep, and why a name is of its kind: docs/agents.md. */
@@ -116,6 +118,67 @@ char *profile_path(const Profile *profile, const char *name)
 
 	n -= n > 0 && name[n - 1] == '/';
 	return asprintf(&path, "%s/%.*s", profile->state, (int)n, name) < 0 ? NULL : path;
+}
+
+bool profile_is_directory(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 0 && name[n - 1] == '/';
+}
+
+/* Units of UTF-16 that the character which begins with byte c counts for; 0 within one. */
+static unsigned utf16_units(unsigned char c)
+{
+	return (c & 0xc0) == 0x80 ? 0 : c >= 0xf0 ? 2 : 1;
+}
+
+/* As JavaScript replaces: a dash for each unit of a character that is not kept. */
+static char *dash(const char *text, bool (*is_kept)(char c))
+{
+	char *name = malloc(strlen(text) + 1);
+	size_t n = 0;
+
+	for (; name && *text; text++) {
+		if (is_kept(*text)) {
+			name[n++] = *text;
+			continue;
+		}
+		for (unsigned units = utf16_units((unsigned char)*text); units > 0; units--)
+			name[n++] = '-';
+	}
+	if (name)
+		name[n] = 0;
+	return name;
+}
+
+static bool is_letter_or_digit(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+static bool is_no_separator(char c)
+{
+	return c != '/' && c != '\\' && c != ':';
+}
+
+int profile_find_transcripts(const Profile *profile, const char *cwd, char **ret)
+{
+	bool framed = profile->transcripts_kept == TRANSCRIPTS_FRAMED;
+	_cleanup_free_ char *name = NULL;
+	int n;
+
+	if (!framed && profile->transcripts_kept != TRANSCRIPTS_DASHED)
+		return -ENOENT;
+	name = framed ? dash(cwd + (cwd[0] == '/'), is_no_separator) : dash(cwd, is_letter_or_digit);
+	if (!name)
+		return -ENOMEM;
+	/* Above this Claude shortens it, and adds a hash. */
+	if (strlen(name) > TRANSCRIPTS_NAME_MAX)
+		return -ENOENT;
+	n = framed ? asprintf(ret, "%s/--%s--", profile->transcripts, name)
+		   : asprintf(ret, "%s/%s", profile->transcripts, name);
+	return n < 0 ? -ENOMEM : 0;
 }
 
 static bool list_has(const char *const *list, const char *string)

@@ -54,6 +54,14 @@ const Profile *profile_find(const char *name);
 const Profile *profile_at(size_t index);
 /* A name of the state as a path below the home, without a slash at its end. To be freed; NULL without memory. */
 char *profile_path(const Profile *profile, const char *name);
+/* Does a name of session_names stand for a directory? */
+bool profile_is_directory(const char *name);
+/*
+ * Below the state: the directory of the transcripts that the agent writes when it runs in cwd, where it keeps
+ * them apart by that. Return: 0, with *ret to be freed; -ENOENT where it does not, or the name is too long for
+ * a file; -ENOMEM.
+ */
+int profile_find_transcripts(const Profile *profile, const char *cwd, char **ret);
 /* The arguments as the agent gets them, argv[0] = program. NULL-terminated, to be freed with strings_free();
  * NULL without memory. */
 char **profile_arguments(const Profile *profile, const char *program, char *const *argv);

@@ -11,23 +11,40 @@
 #include "service/session/system-private.h"
 #include "service/session/temp-root.h"
 
-int preparation_make_state(Preparation *preparation, char **ret_problem)
+/* As the plan decides it. */
+static int find_cwd(const Preparation *preparation, char **ret)
+{
+	PlanView view = view_functions((View *)&preparation->view);
+	_cleanup_(plan_node_done) PlanNode here = PLAN_NODE_INIT;
+	const char *cwd = preparation->request->cwd;
+
+	if (cwd && view.resolve(view.userdata, cwd, &here) == 0 && S_ISDIR(here.mode) &&
+	    path_is_within(here.path, preparation->workspace.path))
+		*ret = TAKE_PTR(here.path);
+	else
+		*ret = strdup(preparation->workspace.path);
+	return *ret ? 0 : -ENOMEM;
+}
+
+int preparation_make_state(Preparation *preparation)
 {
 	const SessionRequest *request = preparation->request;
-	PlanView view = view_functions(&preparation->view);
-	_cleanup_(plan_node_done) PlanNode home = PLAN_NODE_INIT;
 	int r;
 
-	r = view.resolve(view.userdata, request->home, &home);
-	if (r == -ENOMEM)
-		return r;
-	if (r < 0 || !S_ISDIR(home.mode) || home.uid != request->uid)
+	/* The plan says why there is none. */
+	if (!preparation->workspace.path)
 		return 0;
-	const char *name = preparation->profile->state;
-	if (name && mkdirat(home.fd, name, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-		return refuse(ret_problem, -errno, "%s/%s cannot be made: %s", home.path, name,
-			      strerror(errno));
-	return 0;
+	r = find_cwd(preparation, &preparation->cwd);
+	return r < 0 ? r
+		     : project_state_open(&(ProjectStateOptions){ .view = view_functions(&preparation->view),
+								  .profile = preparation->profile,
+								  .home = request->home,
+								  .workspace = preparation->workspace.path,
+								  .cwd = preparation->cwd,
+								  .uid = request->uid,
+								  .all_transcripts = config_history_all(
+									  &request->config) },
+					  &preparation->project, &preparation->warnings);
 }
 
 int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile,
@@ -67,6 +84,7 @@ int preparation_init(Preparation *preparation, const SessionRequest *request, co
 
 void preparation_release(Preparation *preparation)
 {
+	project_state_release(&preparation->project);
 	placeholders_close(&preparation->placeholders);
 }
 
@@ -76,6 +94,7 @@ void preparation_done(Preparation *preparation)
 	view_done(&preparation->view);
 	plan_node_done(&preparation->workspace);
 	git_places_done(&preparation->places);
+	freep(&preparation->cwd);
 	git_identity_done(&preparation->git);
 	resolver_done(&preparation->names);
 	preparation->warnings = strings_free(preparation->warnings);
@@ -228,6 +247,25 @@ static int add_shown(const Preparation *preparation, const char *home, const cha
 	return r;
 }
 
+/* What the host has of the agent's state and the plan brings back. */
+static int find_shown_state(const Preparation *preparation, const char *home, char ***shown)
+{
+	const Profile *profile = preparation->profile;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && profile->account_directories[i]; i++) {
+		_cleanup_free_ char *name = profile_path(profile, profile->account_directories[i]);
+
+		r = name ? add_shown(preparation, home, name, shown) : -ENOMEM;
+	}
+	if (r == 0 && profile->transcripts) {
+		_cleanup_free_ char *name = profile_path(profile, profile->transcripts);
+
+		r = name ? add_shown(preparation, home, name, shown) : -ENOMEM;
+	}
+	return r;
+}
+
 /* Directories in or below the private ones that the plan may bring back. One too many costs a look, no more.
  */
 static int find_shown(const Preparation *preparation, const PlanFacts *facts, char ***ret)
@@ -239,7 +277,7 @@ static int find_shown(const Preparation *preparation, const PlanFacts *facts, ch
 	for (size_t i = 0; r == 0 && i < ELEMENTSOF(homes); i++) {
 		const char *const *of_all = plan_shared_directories();
 
-		r = add_shown(preparation, homes[i], preparation->profile->state, &shown);
+		r = find_shown_state(preparation, homes[i], &shown);
 		for (size_t j = 0; r == 0 && of_all[j]; j++)
 			r = add_shown(preparation, homes[i], of_all[j], &shown);
 	}
@@ -308,12 +346,6 @@ static int make_placeholders(Preparation *preparation, char **ret_problem)
 	r = placeholders_begin(&preparation->placeholders, &view, request->home, request->uid, ret_problem);
 	for (size_t i = 0; masks[i] && r == 0; i++)
 		r = make_placeholder(preparation, masks[i], ret_problem);
-	for (size_t i = 0; preparation->profile->session_names[i] && r == 0; i++) {
-		_cleanup_free_ char *mask =
-			profile_path(preparation->profile, preparation->profile->session_names[i]);
-
-		r = mask ? make_placeholder(preparation, mask, ret_problem) : -ENOMEM;
-	}
 	return r;
 }
 
@@ -386,6 +418,7 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 			     .git_config = git_config,
 			     .resolver = preparation->names.text,
 			     .temp_root = temp_root,
+			     .project_state = preparation->project.path,
 			     .terminal = keys->terminal_fd >= 0,
 			     .terminal_path = keys->terminal_path,
 			     .descriptors = descriptors.descriptors,

@@ -10,6 +10,7 @@
 #include "service/plan/mounts.h"
 #include "service/session/git-identity.h"
 #include "service/session/placeholders.h"
+#include "service/session/project-state.h"
 #include "service/session/resolver.h"
 #include "service/session/terminal-keys.h"
 #include "service/session/view.h"
@@ -18,18 +19,22 @@ typedef struct Preparation {
 	const SessionRequest *request; /* borrowed */
 	const Profile *profile;
 	View view;
+	char *cwd;          /* of the agent, once its state is made */
 	PlanNode workspace; /* no descriptor when it cannot be had: the plan says why */
 	GitPlaces places;   /* its repository; nothing where there is no git to use it */
 	GitIdentity git;
 	bool resolver;  /* names can resolve inside */
 	Resolver names; /* of the host at the launch, and what the jail was given of it */
 	Placeholders placeholders;
+	ProjectState project;
 	char **warnings;
 } Preparation;
 
-#define PREPARATION_INIT \
-	((Preparation){  \
-		.workspace = PLAN_NODE_INIT, .places = GIT_PLACES_INIT, .placeholders = PLACEHOLDERS_INIT })
+#define PREPARATION_INIT                                   \
+	((Preparation){ .workspace = PLAN_NODE_INIT,       \
+			.places = GIT_PLACES_INIT,         \
+			.placeholders = PLACEHOLDERS_INIT, \
+			.project = PROJECT_STATE_INIT })
 
 /*
  * guard_fd (SPAWN_FD_GUARD) is borrowed until preparation_release(). Return: 0; a negative errno with
@@ -37,11 +42,8 @@ typedef struct Preparation {
  */
 int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile,
 		     int guard_fd, char **ret_problem);
-/*
- * An agent's state must have a place before its first launch, or what it learns would be lost with the jail.
- * Return: 0; a negative errno with *ret_problem.
- */
-int preparation_make_state(Preparation *preparation, char **ret_problem);
+/* An agent's state must have a place, or what it learns would be lost with the jail. Return: 0 or -ENOMEM. */
+int preparation_make_state(Preparation *preparation);
 void preparation_done(Preparation *preparation);
 /* Nothing of the jail runs any more: what was made on the host for its mounts goes. */
 void preparation_release(Preparation *preparation);

@@ -1,31 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/session-state.h"
 
-#include "service/session/state-directory.h"
-
 static int account_files(Session *session, StateFiles *ret)
 {
-	_cleanup_free_ char *agent = NULL, *records = NULL;
+	const ProjectState *project = &session->preparation.project;
 
-	if (asprintf(&agent, "%s/%s", session->request.home, session->profile->state) < 0) {
-		agent = NULL;
-		return -ENOMEM;
-	}
-	if (asprintf(&records, "%s/" STATE_DIRECTORY, session->request.home) < 0) {
-		records = NULL;
-		return -ENOMEM;
-	}
 	return state_files_init(ret, &(StateFilesOptions){ .profile = session->profile,
 							   .view = view_functions(&session->preparation.view),
 							   .home = session->request.home,
-							   .agent = agent,
-							   .records = records,
-							   .home_file_alone = true,
+							   .agent = project->path,
+							   .records = project->records,
 							   .uid = session->request.uid,
 							   .lock_fd = session->state_fd });
 }
 
-int session_start_state(Session *session, char **ret_problem)
+int session_start_state(Session *session)
 {
 	StateFiles files = { .lock_fd = FD_NONE };
 	int r;
@@ -35,11 +24,11 @@ int session_start_state(Session *session, char **ret_problem)
 		session->state_known = true;
 		return 0;
 	}
-	r = preparation_make_state(&session->preparation, ret_problem);
+	r = preparation_make_state(&session->preparation);
 	if (r < 0 || session->state)
 		return r;
 	session->state_known = true;
-	if (!session->profile->home_file || session->state_fd < 0)
+	if (!session->preparation.project.path || session->state_fd < 0)
 		return 0;
 	r = account_files(session, &files);
 	if (r == 0)

@@ -317,7 +317,7 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 		return r;
 	start_git(session);
 	*ret_error = CS_ERROR_PLAN_REFUSED;
-	r = session_start_state(session, ret_problem);
+	r = session_start_state(session);
 	if (r < 0)
 		return r;
 	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;

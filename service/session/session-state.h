@@ -183,7 +183,7 @@ void session_state_settled(void *userdata);
  * session-keep.c: bring in what a person changed outside since the last session; session_state_settled()
  * comes when it is not done at once. Return: 0; a negative errno with *ret_problem.
  */
-int session_start_state(Session *session, char **ret_problem);
+int session_start_state(Session *session);
 /*
  * session-doctor.c, all of it for sessions of PURPOSE_DOCTOR alone: report what can be found out before a
  * start, and choose the agent. Return: 0 or -ENOMEM.

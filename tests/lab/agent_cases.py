@@ -14,6 +14,7 @@ AGENTS = ("claude", "codex", "pi")
 ENTRY = "/usr/libexec/claude-sandbox/entry"
 INSTALLED = "/usr/libexec/claude-sandbox/agents"
 STATES = {"claude": ".claude", "codex": ".codex", "pi": ".pi"}
+SKILLS = {"claude": "skills", "codex": "skills", "pi": "agent/skills"}
 
 # Runs its first argument, which is a script.
 SCRIPT = """#!/bin/bash
@@ -73,13 +74,17 @@ def each_sees_its_own_state(lab):
         clear(lab, user)
         for name, state in STATES.items():
             put(user, name)
-            machine.write(f"{user.home}/{state}/secret", f"of {name}\n", 0o600, user)
+            machine.write(f"{user.home}/{state}/{SKILLS[name]}/secret", f"of {name}\n", 0o600, user)
         for name, state in STATES.items():
-            result = lab.run([program(name), "cat ~/.claude/secret ~/.codex/secret ~/.pi/secret 2>/dev/null;"
-                              f" ls -dA ~/.claude ~/.codex ~/.pi 2>/dev/null; echo new > ~/{state}/new"], user).ok()
+            result = lab.run([program(name), "cat ~/.claude/*/secret ~/.codex/*/secret ~/.pi/*/*/secret 2>/dev/null;"
+                              f" ls -dA ~/.claude ~/.codex ~/.pi 2>/dev/null; echo new > ~/{state}/{SKILLS[name]}/new;"
+                              f" echo own > ~/{state}/own"], user).ok()
             equal(result.out.decode().split("\n"), [f"of {name}", f"{user.home}/{state}", ""], f"{user}: {name}")
-            with open(f"{user.home}/{state}/new", encoding="ascii") as f:
+            with open(f"{user.home}/{state}/{SKILLS[name]}/new", encoding="ascii") as f:
                 equal(f.read(), "new\n")
+            holds(not os.path.exists(f"{user.home}/{state}/own"), f"{user}: {name} wrote in the person's own")
+            result = lab.run([program(name), f"cat ~/{state}/own"], user).ok()
+            equal(result.out, b"own\n", f"{user}: {name} has its own again")
         result = lab.shell("ls -dA ~/.claude ~/.codex ~/.pi", user)
         equal((result.status, result.out), (2, b""), f"{user}: a shell has no agent's state")
 

@@ -138,7 +138,7 @@ def planted_places_run_nothing(lab):
     for user in BOTH:
         workspace = lab.workspace(user, "planted-places")
         lab.install_agent(user)
-        places = [workspace, f"{user.home}/.cache", f"{user.home}/.local/share", f"{user.home}/.claude", f"{user.home}/.agents/skills",
+        places = [workspace, f"{user.home}/.cache", f"{user.home}/.local/share", f"{user.home}/.claude/skills", f"{user.home}/.agents/skills",
                   f"{user.home}/.config/gh", f"{user.home}/.config/glab-cli", "/tmp/planted", "/var/tmp/planted", "/dev/shm/planted"]
         made = []
         for place in places:

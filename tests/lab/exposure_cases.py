@@ -351,7 +351,7 @@ def why_says_what_decides(lab):
                 home: ("private", home, "homes"),
                 "/home/bob/x": ("private", "/home", "homes"),
                 f"{home}/.claude/settings.json": ("rw", f"{home}/.claude", "profile claude"),
-                f"{home}/.claude/local/claude": ("masked", f"{home}/.claude/local", "profile claude"),
+                f"{home}/.claude/local/claude": ("private", f"{home}/.claude/local", "profile claude"),
                 f"{home}/.netrc": ("private", "/home", "homes"),
                 "/run/dbus/system_bus_socket": ("private", "/run", "system"),
                 "/tmp/x": ("private", "/tmp", "system"),

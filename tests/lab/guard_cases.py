@@ -376,14 +376,14 @@ def placeholder_that_goes_ends_the_session(lab):
 
 @test(60, needs="bus")
 def guard_costs_few_mounts(lab):
-    """An ordinary plan stays at 60 mounts; one that goes past all bounds says what to do."""
+    """An ordinary plan stays at 80 mounts; one that goes past all bounds says what to do."""
     top = lab.workspace(ALICE, "counted")
     own(ALICE, f"{top}/a", f"{top}/a/bin", f"{top}/b")
     with Held(lab, cwd=top, env=lab.environment(ALICE, PATH=path_of(f"{top}/a/bin", f"{top}/b"))) as held:
         rows = answer(lab.call("ListExposure", user=ALICE, interface="org.claudesandbox1.Session", path=held.path))[0]
         guarded = [row for row in rows if row[3] == "entry-point guard"]
         equal(len(guarded), 3 + 10, "three directories, ten names")
-        holds(len(rows) <= 60, f"{len(rows)} mounts")
+        holds(len(rows) <= 80, f"{len(rows)} mounts")
     many = [f"{top}/{n}" for n in range(40)]
     own(ALICE, *many)
     refused(lab, ALICE, path_of(*many), "more than 150 mounts", "put /usr/local/bin before", cwd=top)

@@ -83,7 +83,9 @@ def closed_and_opened(lab, user, mode, share, cache, codex):
         os.chmod(share, 0o700)
         result = lab.shell(f"chmod 700 ~/.cache/shut/s; {PROBE} connect {cache}/s; exit 0", user)
         holds(b"connected" not in result.out, f"{user} {mode}: {result!r}")
+    # Of this the agent has its own; what it did to the mode of that does not matter either.
     os.chmod(codex, int(mode, 8))
+    lab.run(["/usr/local/bin/codex", "-c", f"chmod {mode} ~/.codex"], user)
     result = lab.run(["/usr/local/bin/codex", "-c", "chmod 700 ~/.codex; cat ~/.codex/packages/program; touch ~/.codex/packages/new"],
                      user)
     holds(b"SECRET" not in result.out and not os.path.exists(f"{codex}/packages/new"), f"{user} {mode}: {result!r}")

@@ -50,7 +50,7 @@ def sockets_in_shown_directories_are_covered(lab):
         workspace = lab.workspace(user, "listening")
         lab.install_agent(user)
         for path in (f"{workspace}/run/dev.sock", f"{user.home}/.cache/tool/s", f"{user.home}/.local/share/uv/tool/s",
-                     f"{user.home}/.claude/s"):
+                     f"{user.home}/.claude/s", f"{user.home}/.claude/skills/s"):
             with Listener(path, user):
                 outside = lab.run([PROBE, "connect", path], user)
                 holds(outside.out.rstrip().endswith(b"connected"), f"{user}: outside it answers: {outside!r}")

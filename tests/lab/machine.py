@@ -189,6 +189,19 @@ def _append(path, text):
         f.write(text)
 
 
+def project_state(user, state, workspace=None):
+    """Where sessions of that workspace have what they see as ~/STATE."""
+    top = f"{user.home}/.local/state/claude-sandbox/projects"
+    for key in os.listdir(top) if os.path.isdir(top) else ():
+        try:
+            with open(f"{top}/{key}/workspace", encoding="utf-8", errors="surrogateescape") as f:
+                if f.read() == os.path.realpath(workspace or f"{user.home}/project"):
+                    return f"{top}/{key}/{state}"
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+    return f"{top}/none/{state}"
+
+
 def write(path, text, mode=0o644, owner=ROOT):
     """A file with that content, mode and owner, and the directories above it."""
     directory = os.path.dirname(path)

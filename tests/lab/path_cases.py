@@ -49,17 +49,17 @@ def warned(result, out, *words):
 
 @test(60, needs="bus")
 def state_in_a_repository_of_dotfiles(lab):
-    """~/.claude is a link: the agent has its state there, the link is a link, and the rest of the repository is hidden."""
+    """~/.claude is a link: the account's part is what lies there, the rest of the repository is hidden."""
     for user in BOTH:
         forget(lab, user, ".claude", "dotfiles", ".ssh")
-        put(user, f"{user.home}/dotfiles/claude/settings.json", "SETTINGS")
+        put(user, f"{user.home}/dotfiles/claude/commands/x", "COMMAND")
         put(user, f"{user.home}/dotfiles/ssh/id_ed25519", "PRIVATE-KEY", 0o600)
         link(user, f"{user.home}/.claude", "dotfiles/claude")
         link(user, f"{user.home}/.ssh", "dotfiles/ssh")
-        result = claude(lab, user, "readlink ~/.claude; cat ~/.claude/settings.json; echo new > ~/.claude/new; "
-                                   "ls -A ~/dotfiles; ls -A ~/dotfiles/claude/local; cat ~/.ssh/* 2>/dev/null; true").ok()
-        equal(result.out.decode(), f"{user.home}/dotfiles/claude\nSETTINGSclaude\n", str(user))
-        with open(f"{user.home}/dotfiles/claude/new", encoding="ascii") as f:
+        result = claude(lab, user, "readlink ~/.claude; cat ~/.claude/commands/x; echo new > ~/.claude/commands/new; "
+                                   "ls -A ~/dotfiles ~/.ssh 2>/dev/null; true").ok()
+        equal(result.out.decode(), "COMMAND", str(user))
+        with open(f"{user.home}/dotfiles/claude/commands/new", encoding="ascii") as f:
             equal(f.read(), "new\n", str(user))
         holds(os.path.islink(f"{user.home}/.claude"), f"{user}: the link is there")
         lab.shell("echo STARTED", user, cwd=f"{user.home}/dotfiles").refused(
@@ -72,18 +72,18 @@ def links_inside_of_the_state_are_told(lab):
     """What an agent could have made leads nowhere; the person hears of it, and allow-write helps."""
     for user in BOTH:
         forget(lab, user, ".claude", "dotfiles")
-        put(user, f"{user.home}/dotfiles/settings.json", "SETTINGS")
+        put(user, f"{user.home}/dotfiles/commands/x", "COMMAND")
         put(user, f"{user.home}/dotfiles/skills/one/SKILL.md", "SKILL")
         put(user, f"{user.home}/.claude/x")
-        link(user, f"{user.home}/.claude/settings.json", "../dotfiles/settings.json")
+        link(user, f"{user.home}/.claude/commands", "../dotfiles/commands")
         link(user, f"{user.home}/.claude/skills", f"{user.home}/dotfiles/skills")
         link(user, f"{user.home}/.claude/gone", "/srv/gone")
-        script = "cat ~/.claude/settings.json ~/.claude/skills/one/SKILL.md 2>/dev/null; true"
-        lines = warned(claude(lab, user, script), b"", ".claude/settings.json (and 1 more links) leads to",
+        script = "cat ~/.claude/commands/x ~/.claude/skills/one/SKILL.md 2>/dev/null; true"
+        lines = warned(claude(lab, user, script), b"", ".claude/commands (and 1 more links) leads to",
                        "hidden from the agent")
         equal(len(lines), 1, str(user))
         lab.configure(f"allow-write = {user.home}/dotfiles\n")
-        equal(claude(lab, user, script).ok().out, b"SETTINGSSKILL", str(user))
+        equal(claude(lab, user, script).ok().out, b"COMMANDSKILL", str(user))
         lab.restore()
 
 
@@ -92,8 +92,8 @@ def state_that_leads_nowhere(lab):
     for user in BOTH:
         forget(lab, user, ".claude")
         link(user, f"{user.home}/.claude", "/srv/gone")
-        warned(claude(lab, user, "echo went on"), b"went on\n", f"{user.home}/.claude is a link that leads nowhere",
-               "/srv/gone")
+        equal(claude(lab, user, "echo went on").ok().out, b"went on\n")
+        holds(os.path.islink(f"{user.home}/.claude") and not os.path.exists("/srv/gone"), "nothing was made there")
         lab.restore()
 
 
@@ -106,14 +106,14 @@ def home_behind_a_link(lab):
     os.chown("/var/home/moved", user.uid, user.gid)
     os.symlink("/var/home/moved", user.home)
     put(user, "/var/home/moved/.ssh/id", "PRIVATE-KEY", 0o600)
-    put(user, "/var/home/moved/.claude/settings.json", "SETTINGS")
+    put(user, "/var/home/moved/.claude/commands/x", "COMMAND")
     put(user, "/var/home/moved/.cache/x")
     lab.workspace(user)
-    result = claude(lab, user, "echo $HOME; pwd -P; cat ~/.claude/settings.json; ls -A /var/home/moved /var/home; "
+    result = claude(lab, user, "echo $HOME; pwd -P; cat ~/.claude/commands/x; ls -A /var/home/moved /var/home; "
                                "echo new > ~/.cache/new; cat ~/.ssh/id /var/home/moved/.ssh/id 2>/dev/null; true").ok()
     lines = result.out.decode().splitlines()
     equal(lines[:2], ["/home/moved", "/var/home/moved/project"])
-    holds("SETTINGS" in lines[2] and "PRIVATE" not in result.out.decode() and ".ssh" not in result.out.decode(),
+    holds("COMMAND" in lines[2] and "PRIVATE" not in result.out.decode() and ".ssh" not in result.out.decode(),
           result.out)
     holds(os.path.exists("/var/home/moved/.cache/new"), "the cache is the real one")
     lab.shell("echo STARTED", user, cwd="/var/home/moved").refused(125, "home directory")

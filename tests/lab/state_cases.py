@@ -4,6 +4,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -63,12 +64,11 @@ def host(user):
 
 
 def forget(user):
-    for name in (".claude.json", ".claude/.claude.json", ".local/state/claude-sandbox/claude.json",
-                 ".local/state/claude-sandbox/claude.json.seen"):
-        try:
-            os.unlink(f"{user.home}/{name}")
-        except (FileNotFoundError, NotADirectoryError):
-            pass
+    try:
+        os.unlink(f"{user.home}/.claude.json")
+    except FileNotFoundError:
+        pass
+    shutil.rmtree(f"{user.home}/.local/state/claude-sandbox/projects", ignore_errors=True)
 
 
 def prepare(user):
@@ -116,7 +116,7 @@ def state_is_published_while_the_agent_runs(lab):
     put(ALICE, '{"early": 1, "outside": 1}')
     agent.communicate(b"x", timeout=20)
     equal((agent.returncode, host(ALICE)), (0, {"early": 1, "outside": 1, "late": 1}))
-    with open(f"{ALICE.home}/.claude/.claude.json", encoding="utf-8") as f:
+    with open(f"{machine.project_state(ALICE, '.claude')}/.claude.json", encoding="utf-8") as f:
         equal(json.load(f), host(ALICE))
 
 
@@ -263,7 +263,7 @@ def failing_calls_lose_nothing(lab):
         lab.wrap("/usr/libexec/claude-sandbox/session", f"fail {call} {number}")
         result = lab.run([CLAUDE, "save(lambda s: s.update(b=2))"], ALICE)
         lab.restore()
-        saved = "b" in json.load(open(f"{ALICE.home}/.claude/.claude.json", encoding="utf-8"))
+        saved = "b" in json.load(open(f"{machine.project_state(ALICE, '.claude')}/.claude.json", encoding="utf-8"))
         holds(saved == (result.status == 0), f"{call}: {result!r}")
         holds((host(ALICE) == {"a": 1, "b": 2}) or result.err, f"{call}: {result!r}, {host(ALICE)}")
         ok(lab.run([CLAUDE, "pass"], ALICE))
@@ -323,8 +323,12 @@ def killed_session_loses_nothing(lab):
     prepare(ALICE)
     put(ALICE, '{"a": 1}')
     agent = lab.start([CLAUDE, "save(lambda s: s.update(b=2)); signal.pause()"], ALICE, stderr=subprocess.DEVNULL)
-    wait_for(lambda: os.path.exists(f"{ALICE.home}/.claude/.claude.json") and "b" in
-             open(f"{ALICE.home}/.claude/.claude.json", encoding="utf-8").read(), "the save is made")
+
+    def is_saved():
+        path = f"{machine.project_state(ALICE, '.claude')}/.claude.json"
+        return os.path.exists(path) and "b" in open(path, encoding="utf-8").read()
+
+    wait_for(is_saved, "the save is made")
     os.kill(session_pid(), signal.SIGKILL)
     agent.wait(timeout=20)
     wait_for(lambda: not lab.sessions(), "the session is gone")
@@ -349,7 +353,7 @@ def listing(top, skip=()):
 
 
 # In these, something stands while a session runs, for what is mounted there: their own times change.
-TIMES = (".local/share/uv", ".claude", ".codex", "linked/tools")
+TIMES = (".local/share/uv", "linked/tools")
 
 
 def without_times(found, home):
@@ -371,7 +375,7 @@ def places_of(user):
     """A repository with a work tree elsewhere, a directory in it that stands ahead on PATH, and a home in use."""
     for name in (".claude/settings.json", ".codex/config.toml", ".pi/agent/settings.json", ".cache/x", ".local/share/uv/x",
                  ".config/gh/hosts.yml", ".agents/skills/x", "bin/x"):
-        machine.write(f"{user.home}/{name}", "", 0o600, user)
+        machine.write(f"{user.home}/{name}", "{}" if name.endswith(".json") else "", 0o600, user)
     machine.write(f"{user.home}/.claude.json", '{"a": 1}', 0o600, user)
     if not os.path.exists(f"{user.home}/linked"):
         git(user, "init", "-q", f"{user.home}/repository")
@@ -398,7 +402,6 @@ def idle_session_leaves_no_trace(lab):
             command = [SANDBOX, "shell", "-c", "true"] if profile == "shell" else [f"/usr/local/bin/{profile}", "true"]
             if profile != "shell":
                 lab.install_agent(user, profile, "/bin/true")
-            # The first launch may make the agent's own directory.
             ok(lab.run(command, user, cwd=workspace, env=environment))
             wait_for(lambda: not lab.sessions(), "that session is gone")
             status = git(user, "-C", workspace, "status", "--porcelain", "--ignored")

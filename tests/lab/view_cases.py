@@ -92,18 +92,18 @@ def homes_and_secrets_are_hidden(lab):
 
 @test(needs="bus")
 def state_of_the_agent_is_kept(lab):
-    """~/.claude is the real one for claude, and not there for a shell's neighbours."""
+    """What is of the account is the real one for claude; what is of the project is there the next time."""
     for user in BOTH:
         lab.install_agent(user, "claude", "/bin/bash")
-        machine.write(f"{user.home}/.claude/settings.json", '{"kept": 1}', 0o600, user)
+        machine.write(f"{user.home}/.claude/commands/x", '{"kept": 1}', 0o600, user)
         machine.write(f"{user.home}/agent.sh", "", 0o644, user)
         machine.write(f"{lab.workspace(user)}/agent.sh",
-                      "cat ~/.claude/settings.json; echo session > ~/.claude/new; ls ~/.local/bin/claude\n", 0o644, user)
+                      "cat ~/.claude/commands/x; echo session > ~/.claude/commands/new; ls ~/.local/bin/claude\n", 0o644, user)
         # bash takes --no-chrome for an option it does not know: a script in its place does not
         machine.write(f"{user.home}/.local/bin/claude", "#!/bin/bash\nshift; exec /bin/bash \"$@\"\n", 0o755, user)
         result = lab.run([CLAUDE, "agent.sh"], user).ok()
         equal(result.out.decode(), '{"kept": 1}' + f"{user.home}/.local/bin/claude\n", str(user))
-        with open(f"{user.home}/.claude/new", encoding="ascii") as f:
+        with open(f"{user.home}/.claude/commands/new", encoding="ascii") as f:
             equal(f.read(), "session\n", str(user))
 
 

@@ -216,7 +216,7 @@ static void what_lies_beside(void **state)
 		fail_msg("%s", fixture.problem);
 	expect_read_only(&fixture, STANDALONE);
 	assert_int_equal(plan_fixture_entry(&fixture, plan_fixture_path(&fixture, "~/.codex/packages"))->mode,
-			 ENTRY_MASKED);
+			 ENTRY_PRIVATE);
 	plan_fixture_done(&fixture);
 }
 

@@ -23,6 +23,8 @@ static const struct {
 	{ "procfs = outer\n", "procfs = private\n", "a /proc that" },
 	{ "", "procfs = private\n", "a /proc that" },
 	{ "procfs = private\n", "procfs = private\n", "" },
+	{ "history = all\n", "", "started with history = all" },
+	{ "", "history = all\n", "" },
 	{ "workspace-root = /w\n", "", "workspace-root /w" },
 	{ "workspace-root = /w\n", "workspace-root = /v\n", "workspace-root /w" },
 	{ "", "workspace-root = /v\n", "" },

@@ -139,6 +139,13 @@ static void test_environment(void **state)
 		  CONFIG_ALLOW_DEVICE,
 		  "/dev/kvm /dev/a b",
 		  "device /dev/kvm, /dev/a b" },
+		{ "",
+		  { "CLAUDE_SANDBOX_HISTORY=all" },
+		  CONFIG_HISTORY,
+		  "all",
+		  "transcripts of other projects: all" },
+		{ "history=all", { "CLAUDE_SANDBOX_HISTORY=all" }, CONFIG_HISTORY, "all", NULL },
+		{ "history=all", { "CLAUDE_SANDBOX_HISTORY=project" }, CONFIG_HISTORY, "project", NULL },
 		/* What is not a twin is not ours to judge. */
 		{ "",
 		  { "CLAUDE_SANDBOX_ENTRY_GUARD=:", "CLAUDE_SANDBOX_ALLOW_IPS=x",

@@ -43,6 +43,7 @@ static void test_policy(void **state)
 			    "gpu=0 (default)\n"
 			    "allow-device= (default)\n"
 			    "procfs=auto (default)\n"
+			    "history=project (default)\n"
 			    "forge-host= (default)\n"
 			    "deny-group=ops (" AT(5) ")\n"
 			    "memory-max= (default)\n"

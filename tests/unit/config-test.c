@@ -95,6 +95,8 @@ static void test_every_key(void **state)
 		{ "procfs = auto", CONFIG_PROCFS, "auto" },
 		{ "procfs = private", CONFIG_PROCFS, "private" },
 		{ "procfs = outer", CONFIG_PROCFS, "outer" },
+		{ "history = all", CONFIG_HISTORY, "all" },
+		{ "history = project", CONFIG_HISTORY, "project" },
 		{ "forge-host = GitLab.Example.org", CONFIG_FORGE_HOST, "gitlab.example.org" },
 		{ "forge-host = forge", CONFIG_FORGE_HOST, "forge" },
 		{ "forge-host = A-Z0.az9", CONFIG_FORGE_HOST, "a-z0.az9" },
@@ -222,6 +224,7 @@ static void test_refusals(void **state)
 		{ "egress-jail = 00", { AT(1), "egress-jail: '00'" } },
 		{ "gpu = -1", { AT(1), "gpu: '-1'" } },
 		{ "procfs = Private", { AT(1), "auto, private and outer" } },
+		{ "history = none", { AT(1), "neither project nor all" } },
 		/* scalars twice, with the same value too */
 		{ "gpu\n\ngpu\n", { AT(3), "'gpu' is set already at " AT(1), "keep one" } },
 		{ "workspace-root = /a\nworkspace-root = /a\n", { AT(2), "already at " AT(1) } },

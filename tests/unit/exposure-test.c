@@ -32,8 +32,9 @@ static void test_rows(void **state)
 		assert_true(rows[i].origin && rows[i].origin[0] && rows[i].reason && rows[i].reason[0]);
 		masked += streq(rows[i].mode, "masked");
 		if (streq(rows[i].path, "/root/.claude/local")) {
-			assert_string_equal(rows[i].mode, "masked");
+			assert_string_equal(rows[i].mode, "private");
 			assert_string_equal(rows[i].origin, "profile claude");
+			assert_non_null(starts_with(rows[i].reason, "session: "));
 		}
 		if (streq(rows[i].path, "/root/src/project"))
 			assert_string_equal(rows[i].origin, "/etc/claude-sandbox.conf:7");

@@ -49,6 +49,8 @@ static const Entry *seen(const PlanFixture *fixture, const char *path)
 static const FakeNode repository[] = {
 	{ "~/.claude", S_IFLNK | 0777, 1000, "dotfiles/claude" },
 	{ "~/dotfiles/claude/local", S_IFDIR | 0755, 1000 },
+	{ "~/dotfiles/claude/settings.json", S_IFREG | 0644, 1000 },
+	{ "~/dotfiles/claude/commands", S_IFDIR | 0755, 1000 },
 	{ "~/dotfiles/claude/skills", S_IFLNK | 0777, 1000, "../skills" },
 	{ "~/dotfiles/skills", S_IFDIR | 0755, 1000 },
 	{ "~/.ssh", S_IFLNK | 0777, 1000, "dotfiles/ssh" },
@@ -57,22 +59,33 @@ static const FakeNode repository[] = {
 	{ 0 },
 };
 
-/* ~/.claude in a repository of dotfiles: bound at its place, the link made again, its masks where it lies. */
+#define PROJECT "/home/user/.local/state/claude-sandbox/projects/abcdefghijklm/.claude"
+
+static const Entry *entry_at(const PlanFixture *fixture, const char *path)
+{
+	const Entry *entry = plan_fixture_entry(fixture, path);
+
+	if (!entry)
+		fail_msg("nothing is at %s", path);
+	return entry;
+}
+
+/* What is of the account comes from where it lies, into the project's own directory; a link leads on. */
 static void state_in_a_repository_of_dotfiles(void **state)
 {
 	PlanFixture fixture;
 
 	start(&fixture, "claude", repository);
 	make(&fixture);
-	assert_int_equal(plan_fixture_entry(&fixture, "/home/user/.claude")->kind, ENTRY_LINK);
-	assert_string_equal(plan_fixture_entry(&fixture, "/home/user/.claude")->data,
-			    "/home/user/dotfiles/claude");
-	assert_int_equal(seen(&fixture, "/home/user/dotfiles/claude")->mode, ENTRY_RW);
-	assert_int_equal(seen(&fixture, "/home/user/dotfiles/claude/local")->mode, ENTRY_MASKED);
+	assert_string_equal(entry_at(&fixture, "/home/user/.claude")->source, PROJECT);
+	assert_string_equal(entry_at(&fixture, "/home/user/.claude/commands")->source,
+			    "/home/user/dotfiles/claude/commands");
+	assert_true(plan_hides(&fixture.plan, "/home/user/dotfiles/claude/settings.json"));
 	assert_true(plan_hides(&fixture.plan, "/home/user/dotfiles/ssh/id"));
-	/* What the agent itself could have made is not followed. */
+	/* What an agent could have made once is not followed. */
+	assert_null(plan_fixture_entry(&fixture, "/home/user/.claude/skills"));
 	assert_true(plan_hides(&fixture.plan, "/home/user/dotfiles/skills"));
-	assert_true(plan_fixture_warns(&fixture, "/home/user/dotfiles/claude/skills leads to "
+	assert_true(plan_fixture_warns(&fixture, "/home/user/.claude/skills leads to "
 						 "/home/user/dotfiles/skills, which is hidden"));
 	plan_fixture_done(&fixture);
 
@@ -135,9 +148,9 @@ static void read_only_stores(void **state)
 {
 	static const FakeNode more[] = {
 		{ "~/.claude", S_IFLNK | 0777, 1000, "/nix/store/abc-claude" },
-		{ "/nix/store/abc-claude/local", S_IFDIR | 0555, 0 },
-		{ "/nix/store/abc-claude/settings.json", S_IFLNK | 0777, 0, "/nix/store/def-settings" },
-		{ "/nix/store/def-settings", S_IFREG | 0444, 0 },
+		{ "/nix/store/abc-claude/commands", S_IFDIR | 0555, 0 },
+		{ "/nix/store/abc-claude/skills", S_IFLNK | 0777, 0, "/nix/store/def-skills" },
+		{ "/nix/store/def-skills", S_IFDIR | 0555, 0 },
 		{ 0 },
 	};
 	PlanFixture fixture;
@@ -145,10 +158,10 @@ static void read_only_stores(void **state)
 	start(&fixture, "claude", more);
 	make(&fixture);
 	assert_null(fixture.plan.warnings);
-	assert_string_equal(plan_fixture_entry(&fixture, "/nix/store/abc-claude")->reason,
-			    "the agent's own state");
+	assert_string_equal(entry_at(&fixture, "/home/user/.claude/commands")->source,
+			    "/nix/store/abc-claude/commands");
 	/* What "/" shows is seen through the link. */
-	assert_false(plan_hides(&fixture.plan, "/nix/store/def-settings"));
+	assert_false(plan_hides(&fixture.plan, "/nix/store/def-skills"));
 	plan_fixture_done(&fixture);
 }
 
@@ -163,10 +176,8 @@ static void links_that_lead_nowhere(void **state)
 
 	start(&fixture, "claude", more);
 	make(&fixture);
-	assert_int_equal(strings_count(fixture.plan.warnings), 1);
-	assert_string_equal(fixture.plan.warnings[0],
-			    "/home/user/.claude is a link that leads nowhere, to /data/gone: what the agent "
-			    "learns is lost at its end; create that");
+	assert_null(fixture.plan.warnings);
+	assert_string_equal(entry_at(&fixture, "/home/user/.claude")->source, PROJECT);
 	assert_null(plan_fixture_entry(&fixture, "/home/user/.cache"));
 	plan_fixture_done(&fixture);
 }

@@ -11,6 +11,7 @@
 	{                                         \
 		path, S_IFREG | 0644, __VA_ARGS__ \
 	}
+#define PROJECT "~/.local/state/claude-sandbox/projects/abcdefghijklm"
 #define CALLER ((uid_t)-1) /* whoever the caller is */
 
 /* clang-format off */
@@ -60,9 +61,21 @@ static const FakeNode machine[] = {
 	DIR_("~", CALLER),
 	DIR_("~/.claude", CALLER),
 	DIR_("~/.claude/local", CALLER),
+	DIR_("~/.claude/skills", CALLER),
+	DIR_("~/.claude/projects/-home-user-src-project-src", CALLER),
+	DIR_("~/.claude/projects/-root-src-project-src", CALLER),
+	DIR_("~/.claude/projects/-var-home-user-src-project-src", CALLER),
+	DIR_("~/.claude/projects/-home-user-src-other", CALLER),
 	DIR_("~/.codex", CALLER),
 	DIR_("~/.codex/packages", CALLER),
+	DIR_("~/.codex/sessions", CALLER),
 	DIR_("~/.pi", CALLER),
+	DIR_("~/.pi/agent/skills", CALLER),
+	DIR_(PROJECT "/.claude", CALLER),
+	DIR_(PROJECT "/.claude/projects", CALLER),
+	DIR_(PROJECT "/.codex", CALLER),
+	DIR_(PROJECT "/.pi", CALLER),
+	DIR_(PROJECT "/.pi/agent", CALLER),
 	DIR_("~/.agents/skills", CALLER),
 	DIR_("~/.cache", CALLER),
 	{ "~/.cache/bus/socket", S_IFSOCK | 0700, CALLER },
@@ -188,6 +201,17 @@ void plan_fixture_set_path(PlanFixture *fixture, const char *path)
 		}
 }
 
+static const char *project_state(PlanFixture *fixture, const char *agent)
+{
+	const Profile *profile = profile_find(agent);
+	_cleanup_free_ char *path = NULL;
+
+	if (!profile || !profile->state)
+		return NULL;
+	assert(asprintf(&path, PROJECT "/%s", profile->state) > 0);
+	return plan_fixture_path(fixture, path);
+}
+
 void plan_fixture_init(PlanFixture *fixture, const char *who, const char *agent)
 {
 	static const char *const environment[] = {
@@ -237,6 +261,7 @@ void plan_fixture_init(PlanFixture *fixture, const char *who, const char *agent)
 		.git_config = "[user]\n\tname = somebody\n",
 		.resolver = "nameserver 192.0.2.53\n",
 		.temp_root = "/var/tmp/claude-agent/1000/abcdefghijklm",
+		.project_state = project_state(fixture, agent),
 		.git_directory = plan_fixture_node(fixture, "~/src/main/.git/worktrees/project"),
 		.git_common_directory = plan_fixture_node(fixture, "~/src/main/.git"),
 		.sockets = (const char *const *)fixture->sockets,
