@@ -7,7 +7,6 @@
 #include "service/session/state-directory.h"
 #include "service/session/state-lock.h"
 
-#define WATCHED (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR)
 /* An agent that makes more events than this in that time is looked at again after it. */
 #define EVENTS_MAX 256u
 #define EVENTS_USEC (250 * USEC_PER_MSEC)
@@ -180,6 +179,9 @@ static int on_inotify(sd_event_source *source, const struct inotify_event *event
 	Lock *lock = userdata;
 	StateMirror *mirror = lock->mirror;
 
+	/* Those are for who watches files. */
+	if (event->mask & (IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF))
+		return 0;
 	if (is_storm(mirror)) {
 		mirror_unwatch(mirror);
 		(void)sd_event_source_set_time(mirror->timer, mirror->since_usec + EVENTS_USEC);
@@ -211,7 +213,7 @@ static void side_watch(Lock *lock, size_t number)
 		return;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/.", side->directory_fd);
 	/* Where nothing can be watched (the user's limits of inotify), agents do without each other's locks. */
-	(void)sd_event_add_inotify(lock->mirror->event, &side->source, path, WATCHED, on_inotify, lock);
+	(void)sd_event_add_inotify(lock->mirror->event, &side->source, path, STATE_WATCHED, on_inotify, lock);
 }
 
 static void sides_open(Lock *lock)

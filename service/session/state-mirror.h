@@ -16,9 +16,19 @@
  * and the next session removes it.
  */
 
+#include <sys/inotify.h>
 #include <systemd/sd-event.h>
 
 #include "service/session/state-files.h"
+
+/*
+ * What every source of inotify in this process that may share a directory asks for, here and in state-watch.c: an
+ * event that no source of its directory asked for is never taken from its buffer by libsystemd 252, which then goes
+ * round for ever. There is one as soon as of two sources with different masks one is removed.
+ */
+#define STATE_WATCHED                                                                                        \
+	(IN_ATTRIB | IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | \
+	 IN_MOVE_SELF | IN_ONLYDIR)
 
 typedef struct StateMirror StateMirror;
 

@@ -10,9 +10,6 @@
 #include "service/session/state-child.h"
 #include "service/session/state-mirror.h"
 
-#define WATCHED                                                                                  \
-	(IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | \
-	 IN_MOVE_SELF | IN_ONLYDIR)
 /* Whatever they say, a look is due. */
 #define WATCH_LOST (IN_Q_OVERFLOW | IN_IGNORED | IN_UNMOUNT | IN_DELETE_SELF | IN_MOVE_SELF)
 #define EVENTS_MAX 64u /* of other files, before nothing is listened to for an interval */
@@ -253,6 +250,9 @@ static int on_inotify(sd_event_source *source, const struct inotify_event *event
 {
 	StateWatch *watch = userdata;
 
+	/* That is for who watches locks. */
+	if (event->mask & IN_ATTRIB)
+		return 0;
 	if (++watch->n_events > EVENTS_MAX)
 		pause_watch(watch);
 	else if (!concerns(watch, event))
@@ -289,7 +289,7 @@ static void watch_directory(StateWatch *watch, int fd)
 	*added = (Watched){ .device = st.st_dev, .inode = st.st_ino };
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/.", fd);
 	/* Where nothing can be watched (the user's limits of inotify), the end is early enough. */
-	if (sd_event_add_inotify(watch->event, &added->source, path, WATCHED, on_inotify, watch) >= 0)
+	if (sd_event_add_inotify(watch->event, &added->source, path, STATE_WATCHED, on_inotify, watch) >= 0)
 		watch->n_watched++;
 }
 
