@@ -90,7 +90,7 @@ static const ConfigRow rows[CONFIG_KEY_MAX] = {
 	[CONFIG_PROCFS] = { .name = "procfs", .type = TYPE_PROCFS, .initial = "auto" },
 	[CONFIG_HISTORY] = {
 		.name = "history", .type = TYPE_HISTORY, .initial = "project",
-		.variable = "CLAUDE_SANDBOX_HISTORY", .rank = 11, .narrows = "project",
+		.variable = "CLAUDE_SANDBOX_HISTORY", .rank = 14, .narrows = "project",
 		.asks = "shows the agent the transcripts of other projects:",
 		.drift = DRIFT_FLAG, .drift_name = "history = all",
 	},
