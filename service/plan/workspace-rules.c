@@ -78,6 +78,7 @@ static const char *const credentials[] = {
 	".local/share/plasma",
 	".local/share/systemd",
 	".local/share/zsh",
+	".local/state/claude-sandbox",
 	NULL,
 };
 
