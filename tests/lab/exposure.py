@@ -2,6 +2,7 @@
 """A session of any profile, and its tables against what the kernel holds: entry by entry, both ways."""
 
 import collections
+import glob
 import os
 import re
 import stat
@@ -113,6 +114,19 @@ def decider(rows, path):
     return [row for row in rows if row[1] in PLACES and at_or_below(path, row[0])][-1]
 
 
+def outside_of(rows, row, path, root):
+    """Where the host has what the agent sees at path by that row: the agent's state is the workspace's own, elsewhere."""
+    if row[1] != "bind" or not row[4].startswith("project:") or "transcripts" in row[4]:
+        return path
+    state = next(row[0] for row in rows if row[4].startswith("project: the agent's state"))
+    inside = os.lstat(root + state)
+    kept = os.path.join(os.path.dirname(state), b".local/state/claude-sandbox/projects/*/", os.path.basename(state))
+    for found in glob.glob(kept):
+        if os.path.samestat(os.lstat(found), inside):
+            return found + path[len(state):]
+    raise AssertionError(f"{state!r} is not one of {kept!r}")
+
+
 def check_place(row, rows, top, leader, user):
     """What the row says of a place that no later row covers."""
     path, kind, mode, _origin, reason = row
@@ -128,7 +142,7 @@ def check_place(row, rows, top, leader, user):
     mount = top[path]
     if kind == "bind" and mode in ("ro", "rw"):
         equal(mode.encode() in mount.options, True, f"{what}: {mount}")
-        outside = os.stat(path)
+        outside = os.stat(outside_of(rows, row, path, b"/proc/%d/root" % leader))
         if not stat.S_ISREG(status.st_mode):
             equal((status.st_dev, status.st_ino), (outside.st_dev, outside.st_ino), f"{what}: it is what is outside")
     elif kind in ("tmpfs", "dev", "proc"):

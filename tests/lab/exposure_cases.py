@@ -11,7 +11,7 @@ import bus
 import machine
 from case import SANDBOX, equal, holds, test, wait_for
 from device_cases import stand_in
-from exposure import Agent, below, compare_paths, compare_variables, decider
+from exposure import Agent, below, compare_paths, compare_variables, decider, outside_of
 from machine import ALICE, BOB, ROOT
 
 
@@ -142,7 +142,9 @@ def every_path_is_what_the_table_says(lab):
             paths, seen = sample(user), 0
             for path in paths:
                 row = decider(rows, path)
-                outside, inside = identity(path), identity(root + path)
+                place = outside_of(rows, row, path, root)
+                outside, inside = identity(place), identity(root + path)
+                holds(place == path or inside != identity(path), f"{user}: {path!r} is the host's, and of no kind that is shared")
                 if outside is None or row[1] in ("dev", "proc") or (row[0] == path and row[1] == "bind" and os.path.isfile(path)):
                     continue
                 shown = row[1] == "bind" and row[2] in ("ro", "rw")
