@@ -17,8 +17,9 @@
 
 #define STATE_LOCK_SUFFIX ".lock"
 
+/* The session's umask(2) leaves nothing for others, so that the two differ in the owner's bits. */
 #define STATE_LOCK_MODE 0500
-#define STATE_MIRROR_MODE 0510
+#define STATE_MIRROR_MODE 0100
 #define STATE_LOCK_SECONDS 10
 
 /* Is it one that nobody has refreshed for so long? */

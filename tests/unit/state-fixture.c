@@ -25,6 +25,7 @@ int state_fixture_make(void **state)
 	_cleanup_free_ char *agent = NULL;
 
 	assert_non_null(f);
+	(void)umask(077); /* as the session has it */
 	/* In memory where that can be had: everything is synchronised with the disk. */
 	f->root = strdup(access("/dev/shm", W_OK) == 0 ? "/dev/shm/state-test.XXXXXX"
 						       : "/tmp/state-test.XXXXXX");
