@@ -43,14 +43,24 @@ def upgraded_with_a_live_session(machine):
     session.is_gone()
 
 
+def modules(machine):
+    return {line.split()[0] for line in machine.run(["cat", "/proc/modules"]).ok().out.splitlines()}
+
+
 @test()
 def rebooted_with_a_live_session(machine):
-    """Nothing holds the shutdown up, and the next start finds nothing of the session."""
+    """
+    Nothing holds the shutdown up, and the next start finds nothing of the session. On the fresh kernel then: what is
+    tried to get out of a jail loads no module.
+    """
     Session(machine)
     machine.reboot()
     equal(ids(machine), set())
     equal(machine.shell("ls -A /run/claude-sandbox/sessions 2>/dev/null").out, "")
     machine.person("alice", "cd project; claude-sandbox shell -c true").ok()
+    before = modules(machine)
+    machine.person("alice", "cd project; claude-sandbox verify --probes shell").ok()
+    equal(modules(machine) - before, set(), "modules that Verify's probes load")
 
 
 @test()

@@ -37,9 +37,28 @@ def a_session_is_a_scope_of_its_users(machine):
     scope = group.rsplit("/", 1)[-1]
     holds(group.startswith("/user.slice/user-1000.slice/claude-sandbox-") and scope.endswith(".scope"), group)
     equal(property_of(machine, scope, "ActiveState"), "active")
-    equal(property_of(machine, scope, "OOMPolicy"), "continue")
+    if machine.suite != "bookworm":                  # its systemd has no such property for scopes, and stops none
+        equal(property_of(machine, scope, "OOMPolicy"), "continue")
     session.end()
     machine.wait_for(f"! systemctl is-active -q {scope}")
+
+
+# forks until it may not, and ends what it made
+FORKS = """
+import os, signal
+made = []
+try:
+    while len(made) < 200:
+        pid = os.fork()
+        if not pid:
+            signal.pause()
+        made.append(pid)
+except BlockingIOError:
+    print("refused", end=" ")
+for pid in made:
+    os.kill(pid, 9)
+print(len(made))
+""".strip()
 
 
 @test()
@@ -53,9 +72,9 @@ def limits_hold(machine):
     said = session.ask("python3 -c 'x = b\"a\" * (1 << 30)'; echo python-$?")
     has(said, "python-137")
     session.lives("after one process was killed")
-    said = session.ask("n=0; while sleep 1000 & [ $? = 0 ] && [ $n -lt 200 ]; do n=$((n + 1)); done 2>&1 | grep -c fork;"
-                       " ls -d /proc/[0-9]* | wc -l; kill $(jobs -p) 2>/dev/null; pkill sleep; true")
-    holds(int(machine.run(["cat", f"{group}/pids.peak"]).out.strip() or 50) <= 50, said)
+    said = session.ask(f"python3 -c '{FORKS}'")
+    has(said, "refused")
+    holds(20 < int(said.split()[-1]) <= 50, said)
     session.lives("after it could fork no more")
     equal(session.end(), 3)
 
@@ -63,6 +82,7 @@ def limits_hold(machine):
 @test()
 def the_journal_has_fields(machine):
     session = Session(machine)
+    machine.run(["journalctl", "--sync"]).ok()
     lines = machine.run(["journalctl", "-q", "-o", "json", f"MESSAGE_ID={LAUNCHES}"]).ok().out.splitlines()
     mine = [fields for fields in map(json.loads, lines) if fields.get("CLAUDE_SANDBOX_SESSION") == session.id]
     equal(len(mine), 1, "entries of the launch")
