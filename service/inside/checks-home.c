@@ -96,6 +96,7 @@ void check_home(Battery *b)
 		judge_config(b, home);
 	}
 	mounts_judge(b, "03");
+	check_anchors(b, "03");
 	check_contents(b, "03");
 }
 

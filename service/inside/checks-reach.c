@@ -32,6 +32,8 @@
  */
 #define REFUSAL_MSEC 30000
 #define REFUSAL_JOINED_MSEC 2000
+#define SILENCE_MSEC 1000
+#define SILENCE_TIMES 50
 #define LEAST_MSEC 25 /* for what a frame that got out brings about, where sending takes no time */
 
 typedef struct Trick {
@@ -201,6 +203,15 @@ static bool plain_are_done(const Reach *reach)
 	return true;
 }
 
+static size_t plain_count_done(const Reach *reach)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < reach->n_connections; i++)
+		n += reach->connections[i].trick == &tricks[0] && reach->connections[i].done;
+	return n;
+}
+
 static int refusal_msec(const Reach *reach)
 {
 	return reach->e->joined ? REFUSAL_JOINED_MSEC : REFUSAL_MSEC;
@@ -212,9 +223,14 @@ static void connections_wait(Reach *reach)
 	/* Who is slow to send is slow to answer. */
 	int64_t least = MIN_OF(LEAST_MSEC + start - reach->start_msec, longest);
 
-	for (;;) {
+	for (size_t n = 0;;) {
 		int64_t passed = measure_now_msec() - start;
 
+		/* How fast this machine answers, the others tell: whoever takes so many times as long is silent. */
+		if (plain_count_done(reach) > n) {
+			n = plain_count_done(reach);
+			longest = MIN_OF(SILENCE_MSEC + SILENCE_TIMES * passed, refusal_msec(reach));
+		}
 		if (passed >= longest || (passed >= least && plain_are_done(reach)))
 			return;
 		connections_poll(reach, (int)(passed < least ? least - passed : longest - passed));

@@ -275,7 +275,8 @@ void __wrap_program_execute(const char *path, char *const *argv, char *const *en
 	for (size_t i = 0; i < n; i++) {
 		bool has_value = i + 1 < n && !is_option(argv[i + 1]);
 
-		if (!is_option(argv[i])) {
+		/* "-f" denies nothing: without it the session sees pasta end, now sooner and now later. */
+		if (!is_option(argv[i]) || streq(argv[i], "-f")) {
 			changed[to++] = argv[i];
 			continue;
 		}
