@@ -10,6 +10,7 @@ from fixture import OTHER, USER, Watch, case, end_service, nothing_left, refused
 
 LOG = "/var/log/claude-sandbox"
 JOURNAL = "/run/systemd/journal/socket"
+RUN = "/run/claude-sandbox/sessions"
 
 
 def events(caller, session="", **options):
@@ -21,8 +22,12 @@ def kinds(caller, session=""):
 
 
 def fresh():
-    """No service runs and nothing was logged."""
+    """No service runs, no session is left of which one would tell the end, and nothing was logged."""
     if processes("claude-sandboxd"):
+        end_service()
+    if os.path.isdir(RUN) and os.listdir(RUN):
+        with Caller(0) as root:
+            root.manager("ListSessions")
         end_service()
     shutil.rmtree(LOG, ignore_errors=True)
 
