@@ -3,21 +3,14 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/nsfs.h>
 #include <linux/openat2.h>
-#include <poll.h>
-#include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "service/session/program.h"
-
-#define CHILD_MSEC 2000
+#include "service/session/jail-join.h"
 
 static int open_of(pid_t leader, const char *name, int flags)
 {
@@ -137,69 +130,50 @@ static int make_place(int root_fd, const char *path)
 	}
 }
 
-/* What is put into a jail, by descriptors. */
+int jail_file_mount(int file_fd, int place_fd)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+					       MOUNT_ATTR_NOEXEC };
+	_cleanup_close_ int tree_fd = (int)syscall(
+		SYS_open_tree, file_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (unsigned)AT_EMPTY_PATH);
+
+	if (tree_fd < 0 ||
+	    syscall(SYS_mount_setattr, tree_fd, "", (unsigned)AT_EMPTY_PATH, &attr, sizeof(attr)) < 0 ||
+	    syscall(SYS_move_mount, tree_fd, "", place_fd, "",
+		    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return -errno;
+	return 0;
+}
+
+/* What is put into a jail. */
 typedef struct Put {
-	int owner_fd, mounts_fd; /* namespaces */
 	int file_fd;
 	const char *path, *old; /* old: the last name of the mount that makes room, or NULL */
 	const char *last_name;  /* where the place is made when it is not there */
 } Put;
 
-/* In the child, which is alone with its namespaces. Return: an errno. */
-static int put(const Put *put)
+/* In the child, which is alone with its namespaces. */
+static int put(void *userdata)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
-					       MOUNT_ATTR_NOEXEC };
-	int root_fd, place_fd, tree_fd;
+	_cleanup_close_ int root_fd = FD_NONE, place_fd = FD_NONE;
+	const Put *put = userdata;
 	struct stat st;
 
-	if (setns(put->owner_fd, CLONE_NEWUSER) < 0 || setns(put->mounts_fd, CLONE_NEWNS) < 0)
-		return errno;
 	/* Not through a last link, which might be the agent's and lead to a mask: those have other names. */
 	if (put->old && umount2(put->old, MNT_DETACH | UMOUNT_NOFOLLOW) < 0)
-		return errno;
+		return -errno;
 	root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	place_fd = open_seen(root_fd, put->path);
 	if (place_fd == -ENOENT && put->last_name && make_place(root_fd, put->last_name) >= 0)
 		place_fd = open_seen(root_fd, put->path);
 	if (place_fd < 0)
-		return -place_fd;
+		return place_fd;
 	if (fstat(place_fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return EINVAL;
-	tree_fd = (int)syscall(SYS_open_tree, put->file_fd, "",
-			       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | (unsigned)AT_EMPTY_PATH);
-	if (tree_fd < 0 ||
-	    syscall(SYS_mount_setattr, tree_fd, "", (unsigned)AT_EMPTY_PATH, &attr, sizeof(attr)) < 0 ||
-	    syscall(SYS_move_mount, tree_fd, "", place_fd, "",
-		    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-		return errno;
-	return 0;
+		return -EINVAL;
+	return jail_file_mount(put->file_fd, place_fd);
 }
 
-static int put_by_child(const Put *what)
-{
-	_cleanup_close_ int pidfd = FD_NONE;
-	pid_t parent = getpid(), pid = fork();
-	struct pollfd p = { .events = POLLIN };
-	int status = 0;
-
-	if (pid < 0)
-		return -errno;
-	if (pid == 0) {
-		program_child_reset(parent);
-		_exit(put(what));
-	}
-	pidfd = program_pidfd(pid);
-	p.fd = pidfd;
-	if (pidfd < 0 || poll(&p, 1, CHILD_MSEC) <= 0)
-		(void)kill(pid, SIGKILL);
-	if (waitpid(pid, &status, 0) < 0)
-		return -errno;
-	return WIFEXITED(status) ? -WEXITSTATUS(status) : -ETIMEDOUT;
-}
-
-/* Whatever the umask: everybody reads. Return: a descriptor or a negative errno. */
-static int make_file(int directory_fd, char **ret_name)
+int jail_file_make(int directory_fd, char **ret_name)
 {
 	_cleanup_free_ char *name = NULL;
 	_cleanup_close_ int fd = FD_NONE;
@@ -237,31 +211,26 @@ static bool must_make_room(pid_t leader, const char *path, const char *before)
 
 int jail_file_put(pid_t leader, const JailFilePlace *place, const char *text, int *ret_fd)
 {
-	_cleanup_close_ int run_fd = open_of(leader, "root/run", O_RDONLY | O_DIRECTORY);
-	_cleanup_close_ int mounts_fd = open_of(leader, "ns/mnt", O_RDONLY);
-	_cleanup_close_ int owner_fd = FD_NONE, file_fd = FD_NONE;
+	_cleanup_close_ int run_fd = open_of(leader, "root/run", O_RDONLY | O_DIRECTORY), file_fd = FD_NONE,
+			    mounts_fd = jail_mounts_open(leader);
 	_cleanup_free_ char *name = NULL;
 	int r;
 
 	if (run_fd < 0 || mounts_fd < 0)
 		return run_fd < 0 ? run_fd : mounts_fd;
-	owner_fd = ioctl(mounts_fd, NS_GET_USERNS);
-	if (owner_fd < 0)
-		return -errno;
 	/* A file without a name cannot be mounted (d_set_mounted() of the kernel); it loses it at once. */
-	file_fd = make_file(run_fd, &name);
-	if (file_fd < 0)
-		return file_fd;
+	r = file_fd = jail_file_make(run_fd, &name);
+	if (r < 0)
+		return r;
 	r = jail_file_write(file_fd, text);
 	if (r == 0)
-		r = put_by_child(&(Put){ .owner_fd = owner_fd,
-					 .mounts_fd = mounts_fd,
-					 .file_fd = file_fd,
-					 .path = place->path,
-					 .last_name = place->last_name,
-					 .old = must_make_room(leader, place->path, place->before)
-							? place->last_name
-							: NULL });
+		r = jail_join(mounts_fd, put,
+			      &(Put){ .file_fd = file_fd,
+				      .path = place->path,
+				      .last_name = place->last_name,
+				      .old = must_make_room(leader, place->path, place->before)
+						     ? place->last_name
+						     : NULL });
 	(void)unlinkat(run_fd, name, 0);
 	if (r < 0)
 		return r;

@@ -18,10 +18,17 @@ typedef struct JailFilePlace {
 
 /*
  * Make the file with that text in the jail's /run and mount it over place. leader: the jail's init, whose pid
- * is known to be right. A child of ours does it in the jail's mount namespace and is gone afterwards. Return:
- * 0 with a descriptor of the file; a negative errno.
+ * is known to be right. A child of ours does it in the jail's mount namespace (jail-join.h). Return: 0 with a
+ * descriptor of the file; a negative errno.
  */
 int jail_file_put(pid_t leader, const JailFilePlace *place, const char *text, int *ret_fd);
+/*
+ * Its two halves. An empty file that everybody reads, whatever the umask, with *ret_name until it is mounted.
+ * Return: a descriptor or a negative errno.
+ */
+int jail_file_make(int directory_fd, char **ret_name);
+/* In the jail's mount namespace: mount it, read-only, on what place_fd stands for. */
+int jail_file_mount(int file_fd, int place_fd);
 /* Write other text into it. Return: 0 or a negative errno. */
 int jail_file_write(int fd, const char *text);
 /* Does the agent see this file at path? */

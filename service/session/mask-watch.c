@@ -11,6 +11,8 @@
 #include "service/plan/mount-list.h"
 #include "service/plan/workspace-rules.h"
 #include "service/session/disturbance.h"
+#include "service/session/jail-join.h"
+#include "service/session/mask-renew.h"
 #include "service/session/placeholder-file.h"
 
 #define WATCHED (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)
@@ -19,12 +21,14 @@
 #define WATCH_LOST (IN_Q_OVERFLOW | IN_IGNORED | IN_UNMOUNT)
 #define EVENTS_BYTES 4096u
 #define PF_EXITING 4u
+#define RENEWALS_MAX 100u /* at once: some milliseconds each */
 
 typedef struct Place {
 	const Entry *entry; /* what hides */
 	const Entry *under; /* the bind that would show it */
 	dev_t device;       /* what is seen at the place */
 	ino_t inode;
+	bool missing;        /* nothing is at the place now, and no agent can make anything there */
 	bool found;          /* before the jail was made something was hidden: */
 	dev_t before_device; /* this */
 	ino_t before_inode;
@@ -58,6 +62,8 @@ struct MaskWatch {
 	int inotify_fd, mounts_fd, root_fd;
 	bool known; /* device and inode are those of the start */
 	bool stopped;
+	pid_t leader;
+	int space_fd; /* the jail's mount namespace */
 	sd_event_source *inotify_source, *mounts_source;
 };
 
@@ -116,8 +122,8 @@ static int watch_name(MaskWatch *watch, const Entry *under, const char *relative
 	return 0;
 }
 
-/* Its own name, and that of every directory on the way to it from the bind's root. */
-static int watch_place(MaskWatch *watch, const Place *place)
+/* Its own name, and that of every directory on the way to it from the bind's root, as far as there are any. */
+static int watch_way(MaskWatch *watch, const Place *place)
 {
 	const char *relative = below(place->under, place->entry->destination);
 	int r = 0;
@@ -130,8 +136,15 @@ static int watch_place(MaskWatch *watch, const Place *place)
 			break;
 		name += length + 1;
 	}
+	return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+}
+
+static int watch_place(MaskWatch *watch, const Place *place)
+{
+	int r = watch_way(watch, place);
+
 	/* Whoever may not list a directory does not see what others do in it. The mounts tell some of it. */
-	return r == -EACCES || r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	return r == -EACCES ? 0 : r;
 }
 
 static int add_place(MaskWatch *watch, const Entry *entry, const Entry *under)
@@ -165,38 +178,90 @@ static bool is_pinned(const Place *place, const struct stat *inside)
 	       pinned.st_dev == outside.st_dev && pinned.st_ino == outside.st_ino;
 }
 
-static void mask_watch_check(MaskWatch *watch)
+/* What the jail shows at the place. Return: 0 or a negative errno. */
+static int look_inside(const MaskWatch *watch, const Place *place, struct stat *ret)
 {
 	const struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
+	_cleanup_close_ int fd =
+		(int)syscall(SYS_openat2, watch->root_fd, place->entry->destination, &how, sizeof(how));
 
+	return fd < 0 || fstat(fd, ret) < 0 ? -errno : 0;
+}
+
+static int look_outside(const Place *place, struct stat *ret)
+{
+	return fstatat(place->under->source_fd, below(place->under, place->entry->destination), ret,
+		       AT_SYMLINK_NOFOLLOW) < 0
+		       ? -errno
+		       : 0;
+}
+
+static bool is_hidden(const MaskWatch *watch, const Place *place, struct stat *ret)
+{
+	const Entry *entry = place->entry;
+	struct stat outside;
+	bool hidden;
+
+	if (look_inside(watch, place, ret) < 0)
+		return false;
+	if (entry->pin)
+		return is_pinned(place, ret);
+	if (watch->known && !place->missing)
+		hidden = ret->st_dev == place->device && ret->st_ino == place->inode;
+	else
+		/* Not another one than was there when the jail was begun: anchors.h holds that one. */
+		hidden = look_outside(place, &outside) == 0 &&
+			 (ret->st_dev != outside.st_dev || ret->st_ino != outside.st_ino) &&
+			 (!place->found ||
+			  (place->before_device == outside.st_dev && place->before_inode == outside.st_ino));
+	/* The same of what keeps a name free: a mask over something else would hide that from the agent
+	 * alone. */
+	return hidden && (!entry->placeholder ||
+			  placeholder_file_stands(place->under->source_fd,
+						  below(place->under, entry->destination), getuid()));
+}
+
+/*
+ * Whoever owns what is hidden replaced it: put the mask on again. Only where nothing but the mask has to hold: what an
+ * agent could write it could replace from a mount namespace of its own (anchors.h), which root's agents cannot make.
+ * Return: is the place hidden, or nothing there?
+ */
+static bool renew(MaskWatch *watch, Place *place, struct stat *ret)
+{
+	const Entry *entry = place->entry;
+	bool read_only = place->under->mode == ENTRY_RO;
+	struct stat outside;
+	int r;
+
+	if (watch->inotify_fd < 0 || entry->pin || entry->placeholder || entry->mode != ENTRY_MASKED ||
+	    (!read_only && getuid() != 0))
+		return false;
+	/* Its owner may replace it again meanwhile, but not for ever. */
+	for (unsigned i = 0; i < RENEWALS_MAX; i++) {
+		/* First: what is replaced from now on is told. Directories on the way may be others than before. */
+		if (watch_way(watch, place) < 0)
+			return false;
+		r = look_outside(place, &outside) ?: mask_renew(watch->leader, watch->space_fd, entry);
+		place->missing = r == -ENOENT || r == -ENOTDIR;
+		if (place->missing || r < 0)
+			return place->missing && read_only;
+		if (look_inside(watch, place, ret) == 0 && look_outside(place, &outside) == 0 &&
+		    (ret->st_dev != outside.st_dev || ret->st_ino != outside.st_ino))
+			return true;
+	}
+	return false;
+}
+
+static void mask_watch_check(MaskWatch *watch)
+{
 	if (watch->root_fd < 0)
 		return;
 	for (size_t i = 0; i < watch->n_places; i++) {
 		Place *place = &watch->places[i];
-		const char *destination = place->entry->destination;
-		_cleanup_close_ int fd =
-			(int)syscall(SYS_openat2, watch->root_fd, destination, &how, sizeof(how));
-		struct stat inside, outside;
-		bool hidden = fd >= 0 && fstat(fd, &inside) == 0;
+		struct stat inside = { 0 };
 
-		if (hidden && place->entry->pin)
-			hidden = is_pinned(place, &inside);
-		else if (hidden && watch->known)
-			hidden = inside.st_dev == place->device && inside.st_ino == place->inode;
-		else if (hidden && fstatat(place->under->source_fd, below(place->under, destination),
-					   &outside, AT_SYMLINK_NOFOLLOW) == 0)
-			/* Not another one than was there when the jail was begun: anchors.h holds that one.
-			 */
-			hidden = (inside.st_dev != outside.st_dev || inside.st_ino != outside.st_ino) &&
-				 (!place->found || (place->before_device == outside.st_dev &&
-						    place->before_inode == outside.st_ino));
-		/* The same of what keeps a name free: a mask over something else would hide that from the
-		 * agent alone. */
-		if (hidden && place->entry->placeholder)
-			hidden = placeholder_file_stands(place->under->source_fd,
-							 below(place->under, destination), getuid());
-		if (!hidden) {
+		if (!is_hidden(watch, place, &inside) && !renew(watch, place, &inside)) {
 			watch->gone(watch->userdata, place->entry);
 			return;
 		}
@@ -315,7 +380,8 @@ int mask_watch_new(sd_event *event, const Plan *plan, MaskWatchGone gone, void *
 			      .event = sd_event_ref(event),
 			      .inotify_fd = FD_NONE,
 			      .mounts_fd = FD_NONE,
-			      .root_fd = FD_NONE };
+			      .root_fd = FD_NONE,
+			      .space_fd = FD_NONE };
 	for (size_t i = 0; r == 0 && i < plan->n_entries; i++) {
 		const Entry *under = shown_by(plan, &plan->entries[i]);
 
@@ -357,6 +423,7 @@ MaskWatch *mask_watch_free(MaskWatch *watch)
 	close_fdp(&watch->inotify_fd);
 	close_fdp(&watch->mounts_fd);
 	close_fdp(&watch->root_fd);
+	close_fdp(&watch->space_fd);
 	(void)sd_event_unref(watch->event);
 	for (size_t i = 0; i < watch->n_beside; i++)
 		free(watch->beside[i].name);
@@ -390,10 +457,12 @@ static bool is_ending(pid_t pid)
 
 int mask_watch_enter(MaskWatch *watch, pid_t leader)
 {
-	_cleanup_close_ int mounts_fd = FD_NONE, root_fd = FD_NONE;
+	_cleanup_close_ int mounts_fd = FD_NONE, root_fd = FD_NONE, space_fd = jail_mounts_open(leader);
 	char path[64];
 	int r;
 
+	if (space_fd < 0)
+		return is_ending(leader) ? -ESRCH : space_fd;
 	/*
 	 * Both are held for as long as is watched: the file of mounts keeps the namespace together, so that
 	 * an agent that ends is not taken for one whose masks went.
@@ -412,6 +481,8 @@ int mask_watch_enter(MaskWatch *watch, pid_t leader)
 	}
 	watch->mounts_fd = TAKE_FD(mounts_fd);
 	watch->root_fd = TAKE_FD(root_fd);
+	watch->leader = leader;
+	watch->space_fd = TAKE_FD(space_fd);
 	return 0;
 }
 

@@ -10,8 +10,8 @@
  *
  * So the directories that hold such places are watched. At every event of a watched name, and at every change
  * of the jail's mounts, each place is looked at through the jail's root: it must still show what it showed at
- * the start. That it does not is told once, and the session has to end: putting the mask on again would come
- * too late for an agent that holds the place open, and would not reach a mount namespace that it made.
+ * the start. Where its owner replaced a file or a directory, the mask is put on again (mask-renew.h). Where
+ * that cannot be done, or agents write there, it is told once and the session has to end.
  *
  * The directories that the entry-point guard keeps in place are watched in the same way: they must be what
  * their names lead to, inside and outside.

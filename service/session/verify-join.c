@@ -7,10 +7,8 @@
  *     without rights over the host's user namespace;
  *  2. keeps nothing open but what verify gets, the jail's pidfd and the pipe: whoever could have it otherwise
  *     would have the session's sockets;
- *  3. joins all namespaces of the jail with ONE setns(2): step by step it would lose the right to the next
- *     one, and as root, without the user namespace, it would be a process of the initial one inside the jail;
- *  4. is not dumpable and dies with the session, again: the kernel forgets both when credentials change
- *     (prctl(2));
+ *  3. joins all namespaces of the jail with ONE setns(2), and
+ *  4. is not dumpable and dies with the session, again, for the reasons in jail-join.c;
  *  5. makes the second process, which alone is in the jail's pid namespace, as the session's child and not
  *     its own (CLONE_PARENT), so that the session reaps it whatever happens here; says its pid, and ends.
  *
@@ -41,6 +39,7 @@
 
 #include "dbus/names.h"
 #include "service/link/pack.h"
+#include "service/session/jail-join.h"
 #include "service/session/jail-processes.h"
 #include "service/session/program.h"
 
@@ -205,11 +204,9 @@ _noreturn_ static void first_process(const Joiner *joiner)
 		say(joiner->word_fd, JOIN_PREPARE, -r);
 		_exit(EXIT_FAILURE);
 	}
-	if (setns(PLACE_LEADER, joiner->namespaces) < 0)
-		fail(JOIN_ENTER, errno);
-	r = undumpable();
-	if (r < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-		fail(JOIN_PREPARE, r < 0 ? -r : errno);
+	r = jail_enter(PLACE_LEADER, joiner->namespaces);
+	if (r < 0)
+		fail(JOIN_ENTER, -r);
 	(void)close(PLACE_LEADER);
 
 	/* As fork(2), but for the parent: clone(2). */

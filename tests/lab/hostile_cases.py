@@ -174,43 +174,127 @@ def uncovered(lab, user, path, *commands):
 
 @test(60, needs="bus")
 def masks_that_come_off_end_the_session(lab):
-    """A mount goes along with what it lies on, and goes for good with what is removed or renamed over."""
+    """Where agents write. A mount goes along with what it lies on, and goes for good with what is removed or renamed over."""
     for user in (ALICE, ROOT):
-        share = f"{user.home}/.local/share/uv"
-        machine.write(f"{share}/tools/init", "", 0o644, user)
-        machine.write(f"{share}/new/plugin", "", 0o644, user)
-        for directory in (f"{share}/tools", f"{share}/new", share, f"{user.home}/.local/share", f"{user.home}/.local"):
-            os.chown(directory, user.uid, user.gid)
-        uncovered(lab, user, f"{share}/tools", ["/bin/mv", f"{share}/tools", f"{share}/tools.bak"])
-        lab.run(["/bin/mkdir", "-p", f"{share}/tools"], user).ok()
-        uncovered(lab, user, f"{share}/tools", ["/bin/rmdir", f"{share}/tools"])
-        lab.run(["/bin/mkdir", "-p", f"{share}/tools"], user).ok()
-        uncovered(lab, user, f"{share}/tools", ["/bin/mv", "-T", f"{share}/new", f"{share}/tools"])
-        subprocess.run(["/bin/rm", "-rf", f"{share}/tools.bak", f"{share}/tools"], check=True)
+        path = f"{user.home}/.cache/hidden"
+        machine.write(f"{path}/init", "", 0o644, user)
+        machine.write(f"{path}.new/plugin", "", 0o644, user)
+        own(user, f"{user.home}/.cache", path, f"{path}.new")
+        lab.configure(f"hide = {path}\n")
+        uncovered(lab, user, path, ["/bin/mv", path, f"{path}.bak"])
+        lab.run(["/bin/mkdir", "-p", path], user).ok()
+        uncovered(lab, user, path, ["/bin/rmdir", path])
+        if user is ALICE:      # the agents of root cannot make a namespace in which the new mask is missing
+            lab.run(["/bin/mkdir", "-p", path], user).ok()
+            uncovered(lab, user, path, ["/bin/mv", "-T", f"{path}.new", path])
+        lab.restore()
+        subprocess.run(["/bin/rm", "-rf", f"{path}.bak", f"{path}.new", path], check=True)
+
+
+def seen(held, expected, what):
+    """Ask what the agent sees of the hidden place until it is this: what it reads before that is in docs/security.md."""
+    def is_seen():
+        holds(held.process.poll() is None, f"{what}: {held.process.poll()}")
+        held.process.stdin.write(b"x\n")
+        held.process.stdin.flush()
+        return held.process.stdout.readline() == expected
+    wait_for(is_seen, f"{what}: {expected!r} is seen")
+
+
+def credential(lab, user):
+    """Return: a file that the plan of the user's sessions hides, and that the user's programs save by renaming."""
+    if user is ROOT:
+        lab.replace("/etc/shadow", b"root:SECRET:1::::::\n", 0o600)
+        return "/etc/shadow"
+    machine.write("/srv/keys/netrc", "SECRET\n", 0o600, user)
+    own(user, "/srv/keys")
+    os.symlink("/srv/keys/netrc", f"{user.home}/.netrc")
+    lab.undo.append(lambda: os.unlink(f"{user.home}/.netrc"))
+    return "/srv/keys/netrc"
+
+
+ROTATE = ("for n in $(seq $2); do echo \"SECRET $n\" >$1.new && chmod 600 $1.new && mv $1.new $1 || exit 1; done;"
+          " touch $(dirname $1)/other 2>/dev/null; exit 0")
+
+
+@test(120, needs="bus")
+def hidden_files_that_are_rotated_stay_hidden(lab):
+    """As passwd(1), and every program that saves by renaming: the session goes on, and the next file is hidden too."""
+    for user in (ALICE, ROOT):
+        path = credential(lab, user)
+        script = f"echo ready; while read x; do echo \"<$(cat {path} 2>/dev/null)>\"; done; exit 3"
+        with Held(lab, user, script=script) as held:
+            seen(held, b"<>\n", f"{user}: at the start")
+            for n in range(10):
+                lab.run(["/bin/sh", "-c", ROTATE, "sh", path, "1"], user, cwd="/").ok()
+                seen(held, b"<>\n", f"{user}: {n}")
+            lab.run(["/bin/sh", "-c", ROTATE, "sh", path, "20"], user, cwd="/").ok()
+            seen(held, b"<>\n", f"{user}: many")
+            # moved away, missing, and made again
+            lab.run(["/bin/mv", path, f"{path}.old"], user, cwd="/").ok()
+            seen(held, b"<>\n", f"{user}: none")
+            lab.run(["/bin/sh", "-c", ROTATE, "sh", path, "1"], user, cwd="/").ok()
+            seen(held, b"<>\n", f"{user}: made again")
+            # verify looks through the session's own list of what covers what
+            rows = json.loads(lab.run([SANDBOX, "verify", "--json", held.id], user, limit=40).out)["rows"]
+            equal([row for row in rows if row["status"] == "fail"], [], str(user))
+            seen(held, b"<>\n", f"{user}: at last")
+            with open(path, encoding="ascii") as f:
+                equal(f.read(), "SECRET 1\n")
+            equal((held.end(), held.process.stderr.read()), (3, b""), str(user))
+        equal(lab.shell(f"cat {path} {path}.old 2>/dev/null; echo end", user).out.replace(b"SECRET 20\n", b""), b"end\n")
 
 
 @test(60, needs="bus")
-def shadow_that_is_replaced_ends_roots_session(lab):
-    """What passwd(1) does; and a directory on the way that is moved away."""
-    lab.replace("/etc/shadow", b"root:SECRET:1::::::\n", 0o600)
-    machine.write("/etc/shadow.new", "root:OTHER:1::::::\n", 0o600)
-    uncovered(lab, ROOT, "/etc/shadow", ["/bin/mv", "/etc/shadow.new", "/etc/shadow"])
-    machine.write("/etc/ssl/private/key", "SECRET", 0o600)
-    lab.undo.append(lambda: os.path.isdir("/etc/ssl.aside") and os.rename("/etc/ssl.aside", "/etc/ssl"))
-    uncovered(lab, ROOT, "/etc/ssl/private", ["/bin/mv", "/etc/ssl", "/etc/ssl.aside"])
+def directories_that_move_stay_hidden(lab):
+    """A directory above what is hidden is moved away and made anew."""
+    top = "/etc/service.d"
+    machine.write(f"{top}/private/key", "SECRET", 0o600)
+    os.chmod(f"{top}/private", 0o700)
+    lab.undo.append(lambda: subprocess.run(["/bin/rm", "-rf", top, f"{top}.aside"], check=True))
+    script = f"echo ready; while read x; do echo \"<$(cat {top}/private/key {top}.aside/private/key 2>/dev/null)>\"; done; exit 3"
+    with Held(lab, ROOT, script=script) as held:
+        seen(held, b"<>\n", "at the start")
+        os.rename(top, f"{top}.aside")
+        seen(held, b"<>\n", "moved")
+        machine.write(f"{top}/private/key", "SECRET", 0o600)
+        seen(held, b"<>\n", "made anew")
+        machine.write(f"{top}/private.new/key", "SECRET", 0o600)
+        os.chmod(f"{top}/private.new", 0o700)
+        os.rename(f"{top}/private", f"{top}.aside/old")
+        os.rename(f"{top}/private.new", f"{top}/private")
+        seen(held, b"<>\n", "the watch went along")
+        equal((held.end(), held.process.stderr.read()), (3, b""))
+
+
+@test(60, needs="bus")
+def what_cannot_be_hidden_again_ends_the_session(lab):
+    """In a nested sandbox no new mask is seen, and a link holds none."""
+    path = credential(lab, ALICE)
+    for what, script in (("namespace", "exec unshare -Urm sh -c 'echo ready; read x'"), ("link", "echo ready; read x")):
+        if what == "link":
+            os.symlink("netrc.old", f"{path}.new")
+        else:
+            machine.write(f"{path}.new", "SECRET\n", 0o600, ALICE)
+        with Held(lab, ALICE, script=script) as held:
+            lab.run(["/bin/mv", "-T", f"{path}.new", path], ALICE).ok()
+            equal(held.process.wait(10), -9, what)
+            holds(f"{path} is hidden from the agent".encode() in held.process.stderr.read(), what)
+        os.unlink(path)
+        machine.write(path, "SECRET\n", 0o600, ALICE)
 
 
 @test(60, needs="bus")
 def other_changes_beside_masks_end_nothing(lab):
     """Names that are not hidden, and what lies in hidden directories."""
-    share = f"{ALICE.home}/.local/share/uv"
-    machine.write(f"{share}/tools/config", "", 0o644, ALICE)
-    for directory in (f"{share}/tools", share, f"{ALICE.home}/.local/share", f"{ALICE.home}/.local"):
-        os.chown(directory, ALICE.uid, ALICE.gid)
+    share = f"{ALICE.home}/.cache/share"
+    machine.write(f"{share}/hidden/config", "", 0o644, ALICE)
+    own(ALICE, f"{ALICE.home}/.cache", share, f"{share}/hidden")
+    lab.configure(f"hide = {share}/hidden\n")
     with Held(lab, ALICE) as held:
-        for command in (["/bin/mkdir", f"{share}/other"], ["/bin/mv", f"{share}/other", f"{share}/tools/other"],
-                        ["/bin/mv", f"{share}/tools/other", f"{share}/other"], ["/bin/rmdir", f"{share}/other"],
-                        ["/usr/bin/touch", f"{share}/tools/config"]):
+        for command in (["/bin/mkdir", f"{share}/other"], ["/bin/mv", f"{share}/other", f"{share}/hidden/other"],
+                        ["/bin/mv", f"{share}/hidden/other", f"{share}/other"], ["/bin/rmdir", f"{share}/other"],
+                        ["/usr/bin/touch", f"{share}/hidden/config"]):
             lab.run(command, ALICE).ok()
         equal(held.end(), 3)
         equal(held.process.stderr.read(), b"")

@@ -143,6 +143,32 @@ def link_of_the_persons_is_kept(lab):
     equal(os.listdir(f"{ALICE.home}/own-dotfiles"), ["claude.json"])
 
 
+@test(60, needs="bus")
+def link_to_a_place_outside_the_homes_is_kept(lab):
+    """What it leads to is hidden itself, and the session's own saves replace that file."""
+    for user in BOTH:
+        prepare(user)
+        place = f"/srv/dotfiles-{user.uid}"
+        machine.write(f"{place}/claude.json", '{"a": 0}', 0o600, user)
+        os.chown(place, user.uid, user.gid)
+        os.symlink(f"{place}/claude.json", f"{user.home}/.claude.json")
+        lab.undo.append(lambda user=user: forget(user))
+        script = f"""
+for line in sys.stdin:
+    save(lambda s: s.update(a=int(line)))
+assert open("{place}/claude.json").read() == ""     # what the mask shows
+sys.exit(7)"""
+        with lab.start([CLAUDE, script], user, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as agent:
+            for n in range(1, 6):
+                agent.stdin.write(b"%d\n" % n)
+                agent.stdin.flush()
+                wait_for(lambda n=n: agent.poll() is not None or host(user) == {"a": n}, f"{user}: {n} is saved")
+            _, err = agent.communicate(timeout=20)
+        equal((agent.returncode, err), (7, b""), str(user))
+        equal(os.readlink(f"{user.home}/.claude.json"), f"{place}/claude.json")
+        equal((host(user), os.listdir(place)), ({"a": 5}, ["claude.json"]), str(user))
+
+
 @test(needs="bus")
 def what_replaces_the_link_inside_is_kept(lab):
     for user in BOTH:
