@@ -38,7 +38,8 @@ def environment_is_composed_from_nothing(lab):
             "PATH": f"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{home}/.local/bin",
             "HOME": home, "USER": user.name, "LOGNAME": user.name, "SHELL": "/bin/bash", "IS_SANDBOX": "1",
             "IS_SANDBOX_AGENT": "claude", "GIT_CONFIG_GLOBAL": "/etc/claude-gitconfig", "GIT_CONFIG_SYSTEM": "/dev/null",
-            "CLAUDE_CONFIG_DIR": f"{home}/.claude", "DISABLE_AUTOUPDATER": "1", "TERM": "xterm-256color", "LANG": "C.UTF-8", "EDITOR": "vi",
+            "CLAUDE_CONFIG_DIR": f"{home}/.claude", "CLAUDE_CODE_DISABLE_AGENT_VIEW": "1",
+            "CLAUDE_CODE_ENABLE_CFC": "0", "DISABLE_AUTOUPDATER": "1", "TERM": "xterm-256color", "LANG": "C.UTF-8", "EDITOR": "vi",
             "LC_TIME": "C", "COLORTERM": "truecolor", "TZ": "UTC",
         } | {name: value for name, value in found.items() if name == "CLAUDE_SANDBOX_ENTRY_GUARD"}, str(user))
 
@@ -53,17 +54,18 @@ def true_names_come_from_passwd(lab):
 @test(needs="bus")
 def workspace_is_writable_and_nothing_else(lab):
     script = """
-    for d in / /etc /usr /usr/local/bin /var /var/lib /opt /boot /srv /usr/libexec/claude-sandbox /mnt /sys /media; do
+    for d in / /etc /usr /usr/local/bin /var /var/lib /opt /boot /srv /usr/libexec/claude-sandbox /sys; do
         touch "$d/planted" 2>/dev/null && echo "wrote $d"
     done
+    ls -A /mnt /media; for d in /mnt /media; do touch $d/planted 2>/dev/null; done
     echo inside > written; cat written"""
     for user in BOTH:
         result = lab.shell(script, user)
-        equal(result.ok().out, b"inside\n", str(user))
+        equal(result.ok().out, b"/media:\n\n/mnt:\ninside\n", str(user))
         with open(f"{lab.workspace(user)}/written", encoding="ascii") as f:
             equal(f.read(), "inside\n", str(user))
         equal(os.stat(f"{lab.workspace(user)}/written").st_uid, user.uid)
-        holds(not os.path.exists("/etc/planted"), "nothing came out")
+        holds(not any(os.path.exists(f"{place}/planted") for place in ("/etc", "/mnt", "/media")), "nothing came out")
 
 
 @test(needs="bus")
@@ -99,8 +101,7 @@ def state_of_the_agent_is_kept(lab):
         machine.write(f"{user.home}/agent.sh", "", 0o644, user)
         machine.write(f"{lab.workspace(user)}/agent.sh",
                       "cat ~/.claude/commands/x; echo session > ~/.claude/commands/new; ls ~/.local/bin/claude\n", 0o644, user)
-        # bash takes --no-chrome for an option it does not know: a script in its place does not
-        machine.write(f"{user.home}/.local/bin/claude", "#!/bin/bash\nshift; exec /bin/bash \"$@\"\n", 0o755, user)
+        machine.write(f"{user.home}/.local/bin/claude", "#!/bin/bash\nexec /bin/bash \"$@\"\n", 0o755, user)
         result = lab.run([CLAUDE, "agent.sh"], user).ok()
         equal(result.out.decode(), '{"kept": 1}' + f"{user.home}/.local/bin/claude\n", str(user))
         with open(f"{user.home}/.claude/commands/new", encoding="ascii") as f:
