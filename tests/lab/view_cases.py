@@ -245,10 +245,12 @@ def sessions_leave_no_trace(lab):
         lab.shell("true", user, cwd=workspace).ok()
         wait_for(lambda: not lab.sessions(), "the service has put the sessions' directories away")
         after = listing(user.home), listing("/etc"), listing("/run"), listing("/var/tmp")
+        # what the sessions keep for a project is theirs, and no agent's directory
+        own = ("/var/tmp/claude-agent", "/run/lab", f"{user.home}/.local/state/claude-sandbox")
         for old, new in zip(before, after):
-            new = {path: value for path, value in new.items() if not path.startswith(("/var/tmp/claude-agent", "/run/lab"))}
+            new = {path: value for path, value in new.items() if not path.startswith(own)}
             equal({path: value for path, value in new.items() if old.get(path) != value}, {}, f"{user}: new or changed")
-            equal([path for path in old if path not in new and not path.startswith(("/var/tmp/claude-agent", "/run/lab"))],
+            equal([path for path in old if path not in new and not path.startswith(own)],
                   [], f"{user}: gone")
 
 
