@@ -252,6 +252,8 @@ static int begin(ProjectState *state)
 	if (alone > 0)
 		settle(state);
 	r = make_places(state);
+	if (r == 0)
+		project_state_fetch(state, alone > 0);
 	if (r == 0 && alone > 0 && flock(state->key_fd, LOCK_SH) < 0)
 		r = -errno;
 	return r;
@@ -275,9 +277,11 @@ int project_state_open(const ProjectStateOptions *options, ProjectState *ret, ch
 	if (!options->profile->state)
 		return 0;
 	state.options = *options;
+	state.warnings = warnings;
 	r = profile_find_transcripts(options->profile, options->cwd, &state.transcripts);
 	r = r == -ENOMEM ? r : begin(&state);
 	if (r == 0) {
+		state.warnings = NULL;
 		*ret = state;
 		return 0;
 	}

@@ -37,6 +37,7 @@ typedef struct ProjectState {
 	char *path;        /* canonical; NULL: there is no such directory */
 	char *records;     /* beside it */
 	char *transcripts; /* profile_find_transcripts(), or NULL */
+	char ***warnings;  /* borrowed; NULL once its agent starts */
 } ProjectState;
 
 #define PROJECT_STATE_INIT ((ProjectState){ .key_fd = FD_NONE, .state_fd = FD_NONE })
@@ -52,3 +53,10 @@ void project_state_release(ProjectState *state);
 
 /* project-publish.c: move to the host what is its too. The caller is alone. */
 void project_state_publish(const ProjectState *state);
+/* Copy from the host those transcripts of this workspace that cannot be mounted. */
+void project_state_fetch(const ProjectState *state, bool alone);
+/*
+ * The host's directory of that path below the home. make: with what is missing on the way. Return: a descriptor
+ * or a negative errno.
+ */
+int project_host_open(const ProjectState *state, const char *below, bool make);

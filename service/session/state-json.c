@@ -447,3 +447,25 @@ bool state_json_same(const char *a, size_t a_size, const char *b, size_t b_size)
 		b++;
 	}
 }
+
+int state_json_string(const StateMember *member, char **ret)
+{
+	KeyReader reader = { .at = member->value + 1 };
+	_cleanup_free_ char *text = NULL;
+	size_t n = 0;
+	int c;
+
+	if (member->value_size < 2 || member->value[0] != '"')
+		return -EBADMSG;
+	text = malloc(member->value_size); /* an escape is longer than what it stands for */
+	if (!text)
+		return -ENOMEM;
+	while ((c = key_byte(&reader)) >= 0) {
+		if (c == 0)
+			return -EBADMSG;
+		text[n++] = (char)c;
+	}
+	text[n] = 0;
+	*ret = TAKE_PTR(text);
+	return 0;
+}

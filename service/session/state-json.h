@@ -42,3 +42,6 @@ const StateMember *state_object_find(const StateObject *object, const char *key)
 
 /* Are both, checked before, the same but for white space between tokens? */
 bool state_json_same(const char *a, size_t a_size, const char *b, size_t b_size);
+
+/* The string that a value of a checked text is, without escapes. Return: 0; -EBADMSG: no string, or a NUL in it; -ENOMEM. */
+int state_json_string(const StateMember *member, char **ret);

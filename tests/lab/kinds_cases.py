@@ -3,9 +3,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 
 import machine
+import system
 from case import equal, holds, test, wait_for
 from kinds import WATCHER, Sessions, clear, host_path, rows, seconds
 from machine import ALICE, ROOT
@@ -170,6 +172,132 @@ def all_history_is_shown_where_the_configuration_says_so(lab):
             holds(not os.path.lexists(f"{ALICE.home}/{row.state}/unlisted"), f"{row.name}: {text}")
             wait_for(lambda: not lab.sessions(), "it is gone")
             lab.restore()
+
+
+# ---- transcripts by date ----
+
+def rollout(cwd, *lines):
+    first = {"timestamp": "2026-12-01T10:00:00Z", "type": "session_meta", "payload": {"id": "x", "cwd": cwd}}
+    return "".join(json.dumps(line) + "\n" for line in (first, *lines))
+
+
+def dated(row, n, day="2026/12/01"):
+    return f"{row.state}/{row.transcripts}/{day}/rollout-2026-12-01T10-00-{n}.jsonl"
+
+
+def the_dated():
+    found = [row for row in rows() if row.kept == "DATED"]
+    holds(found, "an agent keeps its transcripts by date")
+    return found
+
+
+@test(60, needs="bus")
+def transcripts_by_date_are_copied_both_ways(lab):
+    for row in the_dated():
+        clear(ALICE, row)
+        cwd, other = lab.workspace(ALICE), lab.workspace(ALICE, "other")
+
+        def host(name):
+            return load(f"{ALICE.home}/{name}")
+
+        begun = rollout(cwd)
+        machine.write(f"{ALICE.home}/{dated(row, 'outside')}", begun, 0o600, ALICE)
+        machine.write(f"{ALICE.home}/{dated(row, 'below')}", rollout(f"{cwd}/.below"), 0o600, ALICE)
+        hidden = {"other": rollout(other), "above": rollout(f"{cwd}/../other"), "near": rollout(f"{cwd}2"), "none": "no line",
+                  "twice": rollout(other).replace('"cwd"', f'"cwd": "{cwd}", "cwd"')}
+        for name, text in hidden.items():
+            machine.write(f"{ALICE.home}/{dated(row, name)}", text, 0o600, ALICE)
+        machine.write(f"{ALICE.home}/{row.state}/{row.transcripts}/2026/12/01/notes", begun, 0o600, ALICE)
+        # What an agent plants for the host, each in a place of its own.
+        planted = {dated(row, "planted-other"): rollout(other), dated(row, "planted-none"): "x\n",
+                   dated(row, "x").replace(".jsonl", ".txt"): begun, dated(row, "a b"): begun,
+                   dated(row, "deep", "2026/12/01/02"): begun, dated(row, "day", "2026/12/day"): begun,
+                   f"{row.state}/{row.transcripts}/notes": begun}
+        with Sessions(lab, ALICE, row) as sessions:
+            agent = sessions.start()
+            equal(agent.ask(f"listing('{os.path.dirname(dated(row, 'x'))}')"),
+                  sorted(os.path.basename(dated(row, name)) for name in ("outside", "below")), row.name)
+            equal(agent.ask(f"get('{dated(row, 'outside')}')"), begun, row.name)
+            longer = rollout(cwd, {"inside": 1})
+            agent.ask(f"put('{dated(row, 'outside')}', {longer!r}) and 1")
+            agent.ask(f"put('{dated(row, 'inside', '2026/12/02')}', {begun!r}) and 1")
+            agent.ask(f"put('{dated(row, 'below')}', 'shorter') and 1")
+            for name, text in planted.items():
+                agent.ask(f"put('{name}', {text!r}) and 1")
+            agent.ask(f"os.symlink('/etc/passwd', HOME + '/{dated(row, 'link')}')")
+            agent.ask(f"os.mkfifo(HOME + '/{dated(row, 'fifo')}')")
+            agent.ask(f"os.symlink('/etc', HOME + '/{row.state}/{row.transcripts}/2027')")
+            equal(host(dated(row, "outside")), begun, "a copy, not the same file")
+            sessions.end()
+        wait_for(lambda: not lab.sessions(), "it is gone")
+        equal((host(dated(row, "outside")), host(dated(row, "inside", "2026/12/02"))), (longer, begun), row.name)
+        equal(host(dated(row, "below")), rollout(f"{cwd}/.below"), "the longer one wins")
+        wanted = {dated(row, name) for name in ("outside", "below", *hidden)} | {dated(row, "inside", "2026/12/02")}
+        wanted.add(f"{row.state}/{row.transcripts}/2026/12/01/notes")
+        found = {os.path.relpath(f"{directory}/{name}", ALICE.home)
+                 for directory, names, files in os.walk(f"{ALICE.home}/{row.state}/{row.transcripts}")
+                 for name in [*files, *[one for one in names if os.path.islink(f"{directory}/{one}")]]}
+        equal(found, wanted, row.name)
+        # The host's longer one comes in; what was deleted there stays deleted.
+        longest = rollout(cwd, {"inside": 1}, {"outside": 2})
+        machine.write(f"{ALICE.home}/{dated(row, 'outside')}", longest, 0o600, ALICE)
+        os.unlink(f"{ALICE.home}/{dated(row, 'inside', '2026/12/02')}")
+        with Sessions(lab, ALICE, row) as sessions:
+            equal(sessions.start().ask(f"get('{dated(row, 'outside')}')"), longest, row.name)
+            sessions.end()
+        wait_for(lambda: not lab.sessions(), "it is gone")
+        equal(host(dated(row, "inside", "2026/12/02")), None, "it was deleted outside")
+
+
+@test(60, needs="bus")
+def copies_of_transcripts_are_bounded(lab):
+    """The newest are there, and one line says that others are not."""
+    for row in the_dated():
+        clear(ALICE, row)
+        cwd = lab.workspace(ALICE)
+        for n in range(205):
+            machine.write(f"{ALICE.home}/{dated(row, f'{n:03}')}", rollout(cwd), 0o600, ALICE)
+        for _ in range(2):
+            with Sessions(lab, ALICE, row, stderr=subprocess.PIPE) as sessions:
+                agent = sessions.start()
+                names = agent.ask(f"listing('{os.path.dirname(dated(row, 'x'))}')")
+                equal(names, [os.path.basename(dated(row, f"{n:03}")) for n in range(5, 205)], row.name)
+                agent.process.stdin.close()
+                err = agent.process.stderr.read().decode()
+                holds(err.count("\n") == 1 and "only the newest sessions of this workspace" in err, err)
+                equal(agent.process.wait(20), 0)
+                sessions.running.remove(agent)
+            wait_for(lambda: not lab.sessions(), "it is gone")
+
+
+@test(60, needs="bus")
+def state_on_another_file_system_is_copied(lab):
+    for row in rows():
+        own = row.transcripts_of(lab.workspace(ALICE)) or f"{row.transcripts}/2026/12/01"
+        text = rollout(lab.workspace(ALICE))
+        clear(ALICE, row)
+        place = f"{ALICE.home}/{row.state}"
+        system.mount("elsewhere", place, "tmpfs", system.MS_NODEV | system.MS_NOSUID, f"uid={ALICE.uid},gid={ALICE.gid},mode=0700")
+        lab.undo.append(lambda place=place: system.unmount(place))
+        made = {f"{row.directories[0]}/new/deep/file": "x", f"{own}/rollout-x.jsonl": text}
+        with Sessions(lab, ALICE, row) as sessions:
+            agent = sessions.start()
+            for name, content in made.items():
+                agent.ask(f"put('{row.state}/{name}', {content!r}) and 1")
+            agent.ask(f"os.symlink('new', HOME + '/{row.state}/{row.directories[0]}/link')")
+            sessions.end()
+        wait_for(lambda: not lab.sessions(), "it is gone")
+        for name, content in made.items():
+            equal(load(f"{place}/{name}"), content, f"{row.name}: {name}")
+        equal(os.readlink(f"{place}/{row.directories[0]}/link"), "new", row.name)
+        # It was moved: what the person removes stays removed.
+        shutil.rmtree(f"{place}/{row.directories[0]}")
+        with Sessions(lab, ALICE, row) as sessions:
+            equal(sessions.start().ask(f"get('{row.state}/{own}/rollout-x.jsonl')"), text, row.name)
+            sessions.end()
+        wait_for(lambda: not lab.sessions(), "it is gone")
+        holds(not os.path.exists(f"{place}/{row.directories[0]}"), f"{row.name}: it came back")
+        lab.restore()
 
 
 # ---- files of the account ----

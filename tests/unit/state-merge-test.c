@@ -249,6 +249,35 @@ static void keys_are_what_they_mean(void **state)
 	       "{\"p\":{\"a\":1,\"b\":1,\"c\":1}}", false);
 }
 
+static void strings_are_read(void **state)
+{
+	static const struct {
+		const char *text, *string; /* NULL: it has none */
+	} table[] = {
+		{ "{\"a\":\"\"}", "" },
+		{ "{\"a\" : \"/home/\\u0064emo\" }", "/home/demo" },
+		{ "{\"\\u0061\":\"\\/x\\\"\\\\\\n\"}", "/x\"\\\n" },
+		{ "{\"a\":\"\\ud83d\\ude00\"}", "\xf0\x9f\x98\x80" },
+		{ "{\"a\":\"/x\\u0000y\"}", NULL },
+		{ "{\"a\":1}", NULL },
+		{ "{\"a\":[\"x\"]}", NULL },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(table); i++) {
+		_cleanup_(state_object_done) StateObject object = { 0 };
+		_cleanup_free_ char *string = NULL;
+		const StateMember *member;
+
+		assert_int_equal(state_json_check(table[i].text, strlen(table[i].text)), 0);
+		assert_int_equal(state_object_read(table[i].text, strlen(table[i].text), &object), 0);
+		member = state_object_find(&object, "\"a\"");
+		assert_non_null(member);
+		assert_int_equal(state_json_string(member, &string), table[i].string ? 0 : -EBADMSG);
+		if (table[i].string)
+			assert_string_equal(string, table[i].string);
+	}
+}
+
 static void values_keep_their_bytes(void **state)
 {
 	const char *value = "12345678901234567890.10";
@@ -320,6 +349,7 @@ int main(void)
 		cmocka_unit_test(objects_are_merged_inside),
 		cmocka_unit_test(person_wins),
 		cmocka_unit_test(keys_are_what_they_mean),
+		cmocka_unit_test(strings_are_read),
 		cmocka_unit_test(values_keep_their_bytes),
 		cmocka_unit_test(many_members_are_bounded),
 		cmocka_unit_test(depth_of_merging_is_bounded),
