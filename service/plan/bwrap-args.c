@@ -54,6 +54,8 @@ static void descriptor(Writer *w, const Entry *entry)
 
 static void entry_write(Writer *w, const Entry *entry)
 {
+	if (entry->prepared)
+		return;
 	switch (entry->kind) {
 	case ENTRY_BIND:
 		if (entry->device) {

@@ -116,7 +116,8 @@ int plan_add_bind(Plan *plan, PlanNode *source, const char *destination, EntryMo
 	return plan_add(plan, entry, destination, origin, reason);
 }
 
-int plan_insert_bind(Plan *plan, size_t index, PlanNode *node, const char *origin, const char *reason)
+int plan_insert_bind(Plan *plan, size_t index, PlanNode *node, const char *destination, const char *origin,
+		     const char *reason)
 {
 	Entry entry = { .kind = ENTRY_BIND, .mode = ENTRY_RW, .source_fd = FD_NONE };
 
@@ -124,7 +125,15 @@ int plan_insert_bind(Plan *plan, size_t index, PlanNode *node, const char *origi
 	if (!entry.source)
 		return -ENOMEM;
 	entry.source_fd = TAKE_FD(node->fd);
-	return plan_add_at(plan, index, entry, node->path, origin, reason);
+	return plan_add_at(plan, index, entry, destination, origin, reason);
+}
+
+bool plan_has(const Plan *plan, const char *destination)
+{
+	for (size_t i = 0; i < plan->n_entries; i++)
+		if (streq(plan->entries[i].destination, destination))
+			return true;
+	return false;
 }
 
 int plan_add_tmpfs(Plan *plan, const char *destination, mode_t permissions, EntryMode mode,

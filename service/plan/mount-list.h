@@ -11,8 +11,11 @@
  */
 int plan_add_bind(Plan *plan, PlanNode *source /* fd is taken */, const char *destination, EntryMode mode,
 		  const char *origin, const char *reason);
-/* Bind what node is on its own place, read-write, before the entry that is at index now. Its fd is taken. */
-int plan_insert_bind(Plan *plan, size_t index, PlanNode *node, const char *origin, const char *reason);
+/* Bind what node is, read-write, before the entry that is at index now. Its fd is taken. */
+int plan_insert_bind(Plan *plan, size_t index, PlanNode *node, const char *destination, const char *origin,
+		     const char *reason);
+/* Has the plan an entry of that destination? */
+bool plan_has(const Plan *plan, const char *destination);
 int plan_add_tmpfs(Plan *plan, const char *destination, mode_t permissions, EntryMode mode,
 		   const char *origin, const char *reason);
 int plan_add_file(Plan *plan, const char *destination, const void *data, size_t size, const char *origin,

@@ -52,14 +52,6 @@ static char *join(const char *directory, const char *name)
 	return asprintf(&path, "%s/%.*s", directory, (int)n, name) < 0 ? NULL : path;
 }
 
-static bool has_destination(const Plan *plan, const char *path)
-{
-	for (size_t i = 0; i < plan->n_entries; i++)
-		if (streq(plan->entries[i].destination, path))
-			return true;
-	return false;
-}
-
 /* The project's own directory, where it is what the session has found. Return: 1, 0 or a negative errno. */
 static int resolve_own(const State *state, const char *name, PlanNode *ret)
 {
@@ -92,7 +84,7 @@ static int hold_way(const State *state, const char *name)
 
 		if (!place)
 			return -ENOMEM;
-		if (!state->kept || has_destination(state->build->plan, place))
+		if (!state->kept || plan_has(state->build->plan, place))
 			continue;
 		r = resolve_own(state, part, &node);
 		if (r == 0)

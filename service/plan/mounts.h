@@ -48,6 +48,7 @@ typedef struct Entry {
 	bool device;          /* ENTRY_BIND of a device node: by path, with device access */
 	bool covers_listener; /* masks a socket or FIFO of another program, which may go at any moment */
 	bool pin;             /* a directory on itself that has to stay where it is: it is watched */
+	bool prepared;        /* the session has made it already: bwrap is not told */
 	bool placeholder;     /* masks a name where nothing else may stand: the session makes a file there */
 	char *destination;    /* canonical path inside */
 	void *data;           /* ENTRY_FILE: data_size bytes; ENTRY_LINK: text */

@@ -34,14 +34,6 @@ static int canonical(const PlanBuild *build, const char *path, char **ret)
 	return 0;
 }
 
-static bool has_destination(const Plan *plan, const char *path)
-{
-	for (size_t i = 0; i < plan->n_entries; i++)
-		if (streq(plan->entries[i].destination, path))
-			return true;
-	return false;
-}
-
 int build_links(PlanBuild *build, const char *path, const char *origin)
 {
 	_cleanup_free_ char *parent = strdup("");
@@ -77,7 +69,7 @@ int build_links(PlanBuild *build, const char *path, const char *origin)
 
 		bool dots = strncmp(name, "..", n) == 0 || strncmp(name, ".", n) == 0;
 		if (!dots && !streq(target, place) && plan_hides(build->plan, place) &&
-		    !has_destination(build->plan, place)) {
+		    !plan_has(build->plan, place)) {
 			r = plan_add_link(build->plan, place, target, origin,
 					  "a link that the person has there");
 			if (r < 0)
@@ -230,7 +222,7 @@ int build_pin(PlanBuild *build, const char *path, const char *origin, const char
 	if (r < 0 || !S_ISDIR(node.mode) || !streq(node.path, path))
 		return -ESTALE;
 	index = (size_t)(entry - build->plan->entries) + 1;
-	r = plan_insert_bind(build->plan, index, &node, origin, reason);
+	r = plan_insert_bind(build->plan, index, &node, node.path, origin, reason);
 	if (r < 0)
 		return r;
 	*ret = &build->plan->entries[index];

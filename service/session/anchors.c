@@ -6,12 +6,14 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 
 #include "service/plan/mount-list.h"
+#include "service/plan/workspace-rules.h"
 
 /*
- * The text is NUL-separated: for each bind its number, source, destination, then the places below the
+ * The text is NUL-separated: for each read-write bind its number, source, destination, then the places below the
  * destination, each after a mark, then an empty string. It goes from a process to its own fork.
  */
 #define MARK_THERE '='  /* must be there */
@@ -44,22 +46,17 @@ static bool lies_on(const Plan *plan, const Entry *entry, const Entry *bind)
 static int bind_write(const Plan *plan, const Entry *bind, int place, FILE *stream)
 {
 	size_t n = strlen(bind->destination);
-	bool any = false;
 
+	(void)fprintf(stream, "%d%c%s%c%s%c", place, 0, bind->source, 0, bind->destination, 0);
 	for (size_t i = 0; i < plan->n_entries; i++) {
 		const Entry *entry = &plan->entries[i];
 
 		if (!lies_on(plan, entry, bind))
 			continue;
-		if (!any)
-			(void)fprintf(stream, "%d%c%s%c%s%c", place, 0, bind->source, 0, bind->destination,
-				      0);
-		any = true;
 		(void)fprintf(stream, "%c%s%c", entry->covers_listener ? MARK_MAYBE : MARK_THERE,
 			      entry->destination + (n == 1 ? 1 : n + 1), 0);
 	}
-	if (any)
-		(void)fputc(0, stream);
+	(void)fputc(0, stream);
 	return ferror(stream) ? -ENOMEM : 0;
 }
 
@@ -107,6 +104,8 @@ typedef struct Bind {
 	const char *destination;
 	Reader places; /* the first string of them is next */
 	int fd;        /* in this mount namespace */
+	const char *source;
+	int tree_fd; /* the same, writable; FD_NONE where another one has it in it */
 } Bind;
 
 typedef struct Binds {
@@ -118,6 +117,8 @@ static void binds_done(Binds *binds)
 {
 	for (size_t i = 0; i < binds->n; i++)
 		close_fdp(&binds->binds[i].fd);
+	for (size_t i = 0; i < binds->n; i++)
+		close_fdp(&binds->binds[i].tree_fd);
 	free(binds->binds);
 }
 
@@ -174,7 +175,11 @@ static int binds_read(Binds *binds, Reader reader, const int *fds, size_t n_fds,
 		if (!grown)
 			return -ENOMEM;
 		binds->binds = grown;
-		grown[binds->n] = (Bind){ .destination = destination, .places = reader, .fd = FD_NONE };
+		grown[binds->n] = (Bind){ .destination = destination,
+					  .places = reader,
+					  .fd = FD_NONE,
+					  .source = source,
+					  .tree_fd = FD_NONE };
 		r = index < n_fds ? bind_open(&grown[binds->n++], source, fds[index]) : -EBADF;
 		if (r < 0)
 			return cannot_hold(destination, "", "", r, ret_problem);
@@ -191,6 +196,70 @@ static int mount_held(int from_fd, int to_fd)
 		       ? -errno
 		       : 0;
 }
+
+/* ---- what bwrap may write ---- */
+
+static bool lies_in_another(const Binds *binds, const Bind *bind)
+{
+	for (size_t i = 0; i < binds->n; i++) {
+		const Bind *other = &binds->binds[i];
+
+		if (path_is_within(bind->source, other->source) &&
+		    (!streq(bind->source, other->source) || other < bind))
+			return true;
+	}
+	return false;
+}
+
+/* Every mount is read-only from now on, but for /proc: a new one could not be writable then. */
+static int mounts_lock(void)
+{
+	struct mount_attr lock = { .attr_set = MOUNT_ATTR_RDONLY },
+			  unlock = { .attr_clr = MOUNT_ATTR_RDONLY };
+	struct statvfs proc;
+
+	if (statvfs("/proc", &proc) < 0 ||
+	    syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &lock, sizeof(lock)) < 0)
+		return -errno;
+	if (!(proc.f_flag & ST_RDONLY) &&
+	    syscall(SYS_mount_setattr, AT_FDCWD, "/proc", 0, &unlock, sizeof(unlock)) < 0)
+		return -errno;
+	return 0;
+}
+
+static int binds_only_write(Binds *binds, char **ret_problem)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < binds->n; i++) {
+		Bind *bind = &binds->binds[i];
+
+		if (lies_in_another(binds, bind))
+			continue;
+		bind->tree_fd = (int)syscall(SYS_open_tree, bind->fd, "",
+					     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+						     (unsigned)AT_EMPTY_PATH);
+		if (bind->tree_fd < 0) {
+			r = -errno;
+			bind->tree_fd = FD_NONE;
+			return cannot_hold(bind->destination, "", "", r, ret_problem);
+		}
+	}
+	r = mounts_lock();
+	if (r < 0)
+		return refuse(ret_problem, r, "the jail's builder cannot be kept from writing elsewhere: %s",
+			      r == -ENOSYS ? "that takes a kernel from 5.12 on" : strerror(-r));
+	for (size_t i = 0; i < binds->n; i++) {
+		const Bind *bind = &binds->binds[i];
+
+		if (bind->tree_fd >= 0 && syscall(SYS_move_mount, bind->tree_fd, "", bind->fd, "",
+						  MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+			return cannot_hold(bind->destination, "", "", -errno, ret_problem);
+	}
+	return 0;
+}
+
+/* ---- the anchors ---- */
 
 static int place_anchor(int tree_fd, const char *place)
 {
@@ -216,6 +285,8 @@ static int bind_anchor(const Bind *bind, int base_fd, size_t number, char **ret_
 	char name[24];
 	int r = 0;
 
+	if (!*places.at)
+		return 0;
 	(void)snprintf(name, sizeof(name), "%zu", number);
 	if (mkdirat(base_fd, name, 0700) < 0)
 		r = -errno;
@@ -269,6 +340,9 @@ int anchors_make(const char *text, size_t size, const int *fds, size_t n_fds, ch
 		return refuse(ret_problem, -errno, "/ cannot be opened: %s", strerror(errno));
 	/* Before the base hides those that lie where it is mounted at first. */
 	r = binds_read(&binds, (Reader){ .at = text, .end = text + size }, fds, n_fds, ret_problem);
+	if (r < 0)
+		return r;
+	r = binds_only_write(&binds, ret_problem);
 	if (r < 0)
 		return r;
 	if (mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=0700") < 0 ||

@@ -30,6 +30,13 @@
 #include "service/plan/bwrap-args.h"
 
 /*
+ * bwrap goes to the places of its mounts by path, makes what is missing there, and follows links; it has the
+ * whole host beside the new root meanwhile. An agent of another session may put a link on that way at any
+ * moment. So in this namespace everything is read-only but the sources of the read-write binds: what bwrap
+ * makes lies in its own new root or where agents may write anyway.
+ */
+
+/*
  * The session's side: which places of plan have to hold, as text for anchors_make(). first_place: the number
  * that the first descriptor of arguments has for the holder. Return: 0, with *ret_text NULL where nothing has
  * to be held; -ENOMEM.

@@ -253,22 +253,30 @@ static bool renew(MaskWatch *watch, Place *place, struct stat *ret)
 	return false;
 }
 
-static void mask_watch_check(MaskWatch *watch)
+/* renews: a mask may be put on again. Return: what does not lie in its place, or NULL. */
+static const Entry *mask_watch_look(MaskWatch *watch, bool renews)
 {
 	if (watch->root_fd < 0)
-		return;
+		return NULL;
 	for (size_t i = 0; i < watch->n_places; i++) {
 		Place *place = &watch->places[i];
 		struct stat inside = { 0 };
 
-		if (!is_hidden(watch, place, &inside) && !renew(watch, place, &inside)) {
-			watch->gone(watch->userdata, place->entry);
-			return;
-		}
+		if (!is_hidden(watch, place, &inside) && !(renews && renew(watch, place, &inside)))
+			return place->entry;
 		place->device = inside.st_dev;
 		place->inode = inside.st_ino;
 	}
 	watch->known = true;
+	return NULL;
+}
+
+static void mask_watch_check(MaskWatch *watch)
+{
+	const Entry *entry = mask_watch_look(watch, true);
+
+	if (entry)
+		watch->gone(watch->userdata, entry);
 }
 
 static bool concerns(const MaskWatch *watch, const struct inotify_event *event)
@@ -486,9 +494,15 @@ int mask_watch_enter(MaskWatch *watch, pid_t leader)
 	return 0;
 }
 
+const Entry *mask_watch_first(MaskWatch *watch)
+{
+	if (watch->root_fd < 0 || watch->stopped)
+		return NULL;
+	return start_misplaced(watch->plan, watch->root_fd) ?: mask_watch_look(watch, false);
+}
+
 int mask_watch_start(MaskWatch *watch)
 {
-	const Entry *misplaced;
 	int r = 0;
 
 	if (watch->root_fd < 0 || watch->stopped)
@@ -506,10 +520,6 @@ int mask_watch_start(MaskWatch *watch)
 		r = sd_event_source_set_priority(watch->mounts_source, SD_EVENT_PRIORITY_IMPORTANT);
 	if (r < 0)
 		return r;
-	misplaced = start_misplaced(watch->plan, watch->root_fd);
-	if (misplaced)
-		watch->gone(watch->userdata, misplaced);
-	else
-		mask_watch_check(watch);
+	mask_watch_check(watch);
 	return 0;
 }

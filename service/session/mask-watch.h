@@ -16,7 +16,7 @@
  * The directories that the entry-point guard keeps in place are watched in the same way: they must be what
  * their names lead to, inside and outside.
  *
- * At the start every bind is looked at as well: it must be seen where the plan has it.
+ * Before the agent starts every bind is looked at as well: it must be seen where the plan has it.
  *
  * Covered listening sockets are not among these places: their programs replace them at every restart.
  */
@@ -46,6 +46,12 @@ DEFINE_CLEANUP(MaskWatch, mask_watch_free)
  * Return: 0; a negative errno when it cannot be looked into (-ESRCH: it ends).
  */
 int mask_watch_enter(MaskWatch *watch, pid_t leader);
+
+/*
+ * After mask_watch_enter(), before the agent starts: are all mounts where the plan has them? Return: one that
+ * is not, or NULL.
+ */
+const Entry *mask_watch_first(MaskWatch *watch);
 
 /* After mask_watch_enter(): look for the first time, and from now on at every event. Return: 0 or a negative
  * errno. */

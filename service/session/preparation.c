@@ -7,6 +7,7 @@
 #include "service/session/descriptor-facts.h"
 #include "service/session/git-config.h"
 #include "service/session/git-places.h"
+#include "service/session/project-places.h"
 #include "service/session/sockets.h"
 #include "service/session/system-private.h"
 #include "service/session/temp-root.h"
@@ -445,6 +446,8 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	}
 	r = plan_make(preparation->request, preparation->profile, &facts, &view, &plan, ret_error,
 		      ret_problem);
+	if (r == 0)
+		r = project_places_make(&preparation->project, &plan, ret_problem);
 	if (r == 0)
 		r = make_guarded_names(preparation, &plan, ret_error, ret_problem);
 	if (r < 0)

@@ -35,7 +35,8 @@ static int make_one(int directory_fd, const char *name, uid_t uid)
 
 	for (unsigned i = 0; i < TRIES_MAX; i++) {
 		fd = open_one(directory_fd, name, uid);
-		if (fd == -ENOTDIR && unlinkat(directory_fd, name, 0) < 0 && errno != ENOENT)
+		if (fd == -ENOTDIR && unlinkat(directory_fd, name, 0) < 0 && errno != ENOENT &&
+		    errno != EISDIR)
 			return -errno;
 		if (fd != -ENOTDIR && fd != -ENOENT)
 			return fd;
@@ -77,6 +78,45 @@ int project_parent_open(int directory_fd, const char *path, uid_t uid, bool make
 		return -ENOMEM;
 	*ret_name = slash ? slash + 1 : path;
 	return project_directory_open(directory_fd, parent, uid, make);
+}
+
+int project_file_make(int directory_fd, const char *path, uid_t uid)
+{
+	const char *name;
+	_cleanup_close_ int fd = project_parent_open(directory_fd, path, uid, true, &name);
+
+	if (fd < 0)
+		return fd;
+	for (unsigned i = 0; i < TRIES_MAX; i++) {
+		_cleanup_close_ int file_fd = FD_NONE;
+		struct stat st;
+
+		if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+			if (S_ISREG(st.st_mode))
+				return 0;
+			if (unlinkat(fd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) < 0 &&
+			    errno != ENOENT && errno != EISDIR && errno != ENOTDIR)
+				return -errno;
+		} else if (errno != ENOENT)
+			return -errno;
+		file_fd = openat(fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (file_fd >= 0)
+			return 0;
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EAGAIN;
+}
+
+void project_file_remove(int directory_fd, const char *path, uid_t uid)
+{
+	const char *name;
+	_cleanup_close_ int fd = project_parent_open(directory_fd, path, uid, false, &name);
+	struct stat st;
+
+	if (fd >= 0 && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+	    st.st_size == 0)
+		(void)unlinkat(fd, name, 0);
 }
 
 int project_link_make(int directory_fd, const char *path, uid_t uid, const char *text)

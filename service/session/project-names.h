@@ -18,10 +18,17 @@
 int project_directory_open(int directory_fd, const char *path, uid_t uid, bool make);
 /* The same for the directory in which path lies; *ret_name: the last component, in path. */
 int project_parent_open(int directory_fd, const char *path, uid_t uid, bool make, const char **ret_name);
+/*
+ * A file at path that something can be mounted on. Another thing of its name is removed, but not a directory
+ * in which something is. Return: 0; -ENOTEMPTY; another negative errno.
+ */
+int project_file_make(int directory_fd, const char *path, uid_t uid);
 /* A link with that text at path, unless a directory that is not empty stands there. Return: 0, -errno. */
 int project_link_make(int directory_fd, const char *path, uid_t uid, const char *text);
 /* Remove what is at path, unless it is a directory that is not empty. Best effort. */
 void project_name_remove(int directory_fd, const char *path, uid_t uid);
+/* Remove an empty file. Best effort. */
+void project_file_remove(int directory_fd, const char *path, uid_t uid);
 /* Remove an empty directory. Return: is it gone? */
 bool project_directory_remove(int directory_fd, const char *path, uid_t uid);
 /* Return: how many names, at most 2; a negative errno. */

@@ -226,6 +226,10 @@ static void remove_empty(const ProjectState *state)
 	_cleanup_close_ int projects_fd = openat(state->key_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_free_ char *key = strdup(state->path);
 
+	for (size_t i = 0; state->places && state->places[i]; i++) {
+		project_file_remove(state->state_fd, state->places[i], uid);
+		remove_place(state, state->places[i]);
+	}
 	for (size_t i = 0; profile->account_directories[i]; i++)
 		remove_place(state, profile->account_directories[i]);
 	for (size_t i = 0; profile->session_names[i]; i++)
@@ -266,6 +270,7 @@ static void forget(ProjectState *state)
 	freep(&state->path);
 	freep(&state->records);
 	freep(&state->transcripts);
+	state->places = strings_free(state->places);
 	*state = PROJECT_STATE_INIT;
 }
 

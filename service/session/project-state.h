@@ -36,6 +36,7 @@ typedef struct ProjectState {
 	int key_fd, state_fd;
 	char *path;        /* canonical; NULL: there is no such directory */
 	char *records;     /* beside it */
+	char **places;     /* below it: what something was mounted on (project-places.h) */
 	char *transcripts; /* profile_find_transcripts(), or NULL */
 	char ***warnings;  /* borrowed; NULL once its agent starts */
 } ProjectState;

@@ -29,6 +29,12 @@ static void on_ready(Session *session, pid_t leader)
 	if (session->phase != PHASE_STARTING || session->ready || session->pid_set || leader <= 1)
 		return;
 	r = leader_fd = program_pidfd_below(leader, session->holder.pid);
+	/* One that has ended has said why. */
+	if (r < 0 && r != -ESRCH) {
+		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE,
+			     "the jail's init cannot be watched; start again");
+		return;
+	}
 	if (r >= 0)
 		session->waiting = leader;
 	if (r >= 0)
@@ -51,7 +57,6 @@ static void on_executed(Session *session, pid_t leader)
 	}
 	doctor_passed(session->doctor, DOCTOR_CHAIN_MOUNTS, "bwrap made them");
 	doctor_passed(session->doctor, DOCTOR_CHAIN_AGENT, "it was started");
-	session_enter_masks(session, leader);
 	ledger_enter(session->ledger, leader);
 	session->leader = leader;
 	session->phase = PHASE_RUNNING;
@@ -163,6 +168,10 @@ static void on_bwrap_failed(Session *session)
 {
 	_cleanup_free_ char *line = NULL, *problem = NULL;
 
+	if (session->misplaced) {
+		session_disturbed(session, session->misplaced);
+		return;
+	}
 	(void)tail_read(&session->tail);
 	line = tail_last_line(&session->tail);
 	if (session_was_disturbed(session, line))

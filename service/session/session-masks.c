@@ -24,35 +24,31 @@ void session_unmasked(void *userdata, const Entry *entry)
 
 	if (entry->pin || entry->placeholder)
 		why = why_unguarded(entry);
-	else if (entry->mode != ENTRY_MASKED && entry->kind == ENTRY_BIND) {
-		if (asprintf(&why,
-			     "the session was ended: %s was replaced while the jail was made, and is seen "
-			     "elsewhere; start it anew, and end what renames things there",
-			     entry->destination) < 0)
-			why = NULL;
-	} else if (asprintf(&why,
-			    "the session was ended: %s is hidden from the agent, and was replaced from "
-			    "outside, "
-			    "which uncovers it; start it anew",
-			    entry->destination) < 0)
+	else if (asprintf(&why,
+			  "the session was ended: %s is hidden from the agent, and was replaced from "
+			  "outside, "
+			  "which uncovers it; start it anew",
+			  entry->destination) < 0)
 		why = NULL;
 	session_end_because(userdata, why ?: "the session was ended: a hidden place was uncovered");
 }
 
-/* Its warnings come before the agent is said to run. */
-void session_enter_masks(Session *session, pid_t leader)
+/* Return: a mount that is not in its place, or NULL. */
+const Entry *session_enter_masks(Session *session)
 {
-	int r = session->leader_fd < 0 ? -ESRCH : mask_watch_enter(session->masks, leader);
+	_cleanup_close_ int leader_fd = program_pidfd_below(session->waiting, session->holder.pid);
+	int r = leader_fd < 0 ? -ESRCH : mask_watch_enter(session->masks, session->waiting);
 
 	/* If it lives now, the pid was its own when the watch was told; if not, nothing needs a watch. */
 	if (r == 0 || r == -EACCES)
-		r = program_signal(session->leader_fd, 0) ?: r;
+		r = program_signal(leader_fd, 0) ?: r;
 	if (r == 0)
-		return;
+		return mask_watch_first(session->masks);
 	mask_watch_stop(session->masks);
 	if (r != -ESRCH)
 		(void)strings_appendf(&session->warnings,
 				      "nothing is noticed that replaces, from outside, what is hidden from "
 				      "the agent (%s)",
 				      strerror(-r));
+	return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/session-state.h"
 
+#include <signal.h>
 #include <sys/epoll.h>
 
 #include "dbus/causes.h"
@@ -94,12 +95,44 @@ static void session_make_plan(Session *session)
 	session_warn(session, session->plan.warnings);
 }
 
+void session_disturbed(Session *session, const char *line)
+{
+	_cleanup_free_ char *problem = NULL;
+
+	if (session->again < STARTS_AGAIN_MAX) {
+		session_begin_again(session);
+		return;
+	}
+	(void)refuse(&problem, -EAGAIN,
+		     "what the jail is made of was replaced each time while it was made (%s): another "
+		     "program, or an agent, keeps renaming it; end that one ('claude-sandbox "
+		     "sessions' lists agents) and start again",
+		     line);
+	session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
+}
+
+/* The jail is made, and is not what was planned. The holder's end starts anew. */
+static void session_misplaced(Session *session, const Entry *entry)
+{
+	if (asprintf(&session->misplaced, "%s is not in its place", entry->destination) < 0) {
+		session->misplaced = NULL;
+		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, NULL);
+		return;
+	}
+	(void)program_signal(session->holder.pidfd, SIGKILL);
+}
+
 /* Init waits for this word and for nothing else. */
 static void session_go(Session *session)
 {
+	const Entry *misplaced = session_enter_masks(session);
 	_cleanup_free_ char *problem = NULL;
 	int r;
 
+	if (misplaced) {
+		session_misplaced(session, misplaced);
+		return;
+	}
 	r = session_verify_expect(session, &problem);
 	if (r < 0) {
 		fail_with_fix(session, CS_ERROR_JAIL_UNAVAILABLE, &problem, r);
@@ -132,7 +165,7 @@ void session_advance(Session *session)
 	if (session->phase == PHASE_STARTING && session->planned && !session->executed)
 		session_execute(session);
 	if (session->phase == PHASE_STARTING && session->executed && session->wire_known &&
-	    session->state_known && session->ready && !session->released)
+	    session->state_known && session->ready && !session->released && !session->misplaced)
 		session_go(session);
 }
 
@@ -374,6 +407,7 @@ static void session_forget_start(Session *session)
 	session->preparation = PREPARATION_INIT;
 	network_done(&session->network);
 	session->warnings = strings_free(session->warnings);
+	freep(&session->misplaced);
 	freep(&session->bwrap);
 	freep(&session->pasta);
 	freep(&session->git);
@@ -406,21 +440,12 @@ void session_begin_again(Session *session)
 bool session_was_disturbed(Session *session, const char *line)
 {
 	Disturbance disturbance = DISTURBANCE_NONE;
-	_cleanup_free_ char *problem = NULL;
 
 	if (session->planned)
 		disturbance = start_disturbance(&session->plan, line ?: "");
-	if (disturbance != DISTURBANCE_NONE && session->again < STARTS_AGAIN_MAX) {
-		session_begin_again(session);
-		return true;
-	}
-	if (disturbance != DISTURBANCE_CERTAIN)
+	if (disturbance == DISTURBANCE_NONE ||
+	    (disturbance == DISTURBANCE_POSSIBLE && session->again >= STARTS_AGAIN_MAX))
 		return false;
-	(void)refuse(&problem, -EAGAIN,
-		     "what the jail is made of was replaced each time while it was made (%s): another "
-		     "program, or an agent, keeps renaming it; end that one ('claude-sandbox "
-		     "sessions' lists agents) and start again",
-		     line ?: "bwrap ended without a word");
-	session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, problem);
+	session_disturbed(session, line ?: "bwrap ended without a word");
 	return true;
 }

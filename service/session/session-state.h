@@ -89,6 +89,7 @@ struct Session {
 		stopped;
 	char *made_mounts; /* the machine's, of when the jail was made */
 	int pid_error;     /* why the agent has no PID of its own: a positive errno, or 0 */
+	char *misplaced;   /* a mount of the jail that is not in its place: it starts anew when it is down */
 	unsigned again;    /* how often the start was begun again */
 	bool finished;     /* session_finished() was called */
 	bool state_last;   /* the agent's state is brought out, after the end */
@@ -151,9 +152,11 @@ void session_end(Session *session);
 /* The same, for a cause that the person and the service's log are told: cause and fix. The status is
  * SIGKILL's. */
 void session_end_because(Session *session, const char *why);
-/* session-masks.c: hold what is hidden in the jail of that init; its warnings come before the agent is said
- * to run. */
-void session_enter_masks(Session *session, pid_t leader);
+/*
+ * session-masks.c: hold what is hidden in the jail, whose init waits for the word; its warnings come before the
+ * agent is said to run. Return: a mount that is not where the plan has it, or NULL.
+ */
+const Entry *session_enter_masks(Session *session);
 /* session_end_because(), for an entry that no longer lies at its place. userdata: the session. */
 void session_unmasked(void *userdata, const Entry *entry);
 /* Hang the agent up; what is left after grace_usec is killed. */
@@ -163,6 +166,8 @@ void session_hang_up(Session *session, uint64_t grace_usec);
  * only while the agent has not run.
  */
 void session_begin_again(Session *session);
+/* The same, or the launch fails where that did not help. line: what was found. */
+void session_disturbed(Session *session, const char *line);
 /* Attempts were denied that the service does not know. userdata: the session. */
 void session_denied(void *userdata);
 /*

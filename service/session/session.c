@@ -402,6 +402,7 @@ Session *session_free(Session *session)
 	network_done(&session->network);
 	session_request_done(&session->request);
 	session->warnings = strings_free(session->warnings);
+	free(session->misplaced);
 	free(session->bwrap);
 	free(session->pasta);
 	free(session->git);

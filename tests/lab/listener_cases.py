@@ -81,24 +81,37 @@ def sockets_that_stay_hidden_do_not_count(lab):
     lab.shell("true").ok()
 
 
-def before_bwrap(lab, command, times):
-    """A bwrap before which root runs the shell's command, so many times; outside, where nothing is held in its place."""
-    os.makedirs("/srv/vanish", exist_ok=True)
+def before_bwrap(lab, command, times=1, after=":", user=ROOT):
+    """
+    A bwrap before which the shell's command is run, so many times; after: when it has ended. Outside, where nothing is
+    held in its place or read-only. Return: the file with a line for each time.
+    """
     lab.hide("/usr/bin/bwrap")
     lab.undo.append(lambda: os.unlink("/usr/bin/bwrap"))
-    count, ask, answer = "/srv/vanish/count", "/srv/vanish-ask", "/srv/vanish-answer"
+    count, ask, answer = "/srv/bwrap-count", "/srv/bwrap-ask", "/srv/bwrap-answer"
     machine.write(count, "", 0o666)
+    lab.undo.append(lambda: os.unlink(count))
     for fifo in (ask, answer):
         os.mkfifo(fifo)
         os.chmod(fifo, 0o666)
         lab.undo.append(lambda fifo=fifo: os.unlink(fifo))
-    outside = lab.start(["/bin/sh", "-c", f"while read x < {ask}; do {command}; echo y > {answer}; done"], ROOT, cwd="/")
+    outside = lab.start(["/bin/sh", "-c", f"""while read what < {ask}; do
+        [ $what = after ] || echo x >> {count}
+        [ $(wc -l < {count}) -gt {times} ] || if [ $what = after ]; then {after}; else {command}; fi
+        echo y > {answer}
+        done"""], user, cwd="/")
     lab.undo.append(outside.wait)
     lab.undo.append(outside.kill)
     machine.write("/usr/bin/bwrap", "#!/bin/sh\n"
-                  f"echo x >> {count}\n"
-                  f"[ $(wc -l < {count}) -gt {times} ] || {{ echo x > {ask}; read y < {answer}; }}\n"
-                  "exec /usr/bin/bwrap.hidden-by-a-test \"$@\"\n", 0o755)
+                  f"echo before > {ask}; read y < {answer}\n"
+                  + ("exec /usr/bin/bwrap.hidden-by-a-test \"$@\"\n" if after == ":" else
+                     f"/usr/bin/bwrap.hidden-by-a-test \"$@\"; s=$?; echo after > {ask}; read y < {answer}; exit $s\n"), 0o755)
+    return count
+
+
+def times_of(count):
+    with open(count, encoding="ascii") as f:
+        return len(f.readlines())
 
 
 @test(60, needs="bus")
@@ -110,16 +123,15 @@ def sockets_may_go_between_plan_and_mount(lab):
         path = f"/srv/vanish/{user}/s"
         with Listener(path, user):
             os.chown(os.path.dirname(path), user.uid, user.gid)
-            before_bwrap(lab, f"rm -f {path}", 1)
+            count = before_bwrap(lab, f"rm -f {path}")
             equal(lab.shell("echo fine; exit 5", user).out, b"fine\n", str(user))
-            with open("/srv/vanish/count", encoding="ascii") as f:
-                equal(len(f.readlines()), 2, "bwrap ran twice")
+            equal(times_of(count), 2, "bwrap ran twice")
             lab.restore()
         leavings.nothing_left(f"{user}: a socket went")
         workspace = lab.workspace(user, "vanishing")
         path = f"{workspace}/s"
         with Listener(path, user):
-            before_bwrap(lab, f"rm -f {path}", 1)
+            before_bwrap(lab, f"rm -f {path}")
             lab.shell("true", user, cwd=workspace).ok()
             holds(not os.path.lexists(path), f"{user}: {path} is there: an empty file of bwrap's")
             lab.restore()
@@ -128,11 +140,11 @@ def sockets_may_go_between_plan_and_mount(lab):
 
 @test(60, needs="bus")
 def bwrap_that_ends_is_not_tried_again_without_a_cause(lab):
-    lab.replace("/usr/bin/bwrap", "#!/bin/sh\necho x >> /srv/tries\necho broken for a test >&2\nexit 1\n", 0o755)
-    machine.write("/srv/tries", "", 0o666)
+    tries = f"{lab.workspace(ALICE)}/tries"      # writable in the jail, and so for whatever makes it
+    lab.replace("/usr/bin/bwrap", f"#!/bin/sh\necho x >> {tries}\necho broken for a test >&2\nexit 1\n", 0o755)
     lab.shell("true").refused(125, "bwrap", "broken for a test")
-    with open("/srv/tries", encoding="ascii") as f:
-        equal(f.read(), "x\n")
+    equal(times_of(tries), 1)
+    os.unlink(tries)
 
 
 def jail_init(user):

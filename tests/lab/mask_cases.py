@@ -10,7 +10,7 @@ import machine
 from bus_cases import Held
 from case import equal, holds, test, wait_for
 from hostile_cases import own
-from listener_cases import Listener, before_bwrap
+from listener_cases import Listener, before_bwrap, times_of
 from machine import ALICE, ROOT, TOOLS
 from verify_cases import verify
 
@@ -178,14 +178,15 @@ def places_that_cannot_be_held_refuse(lab):
 
 
 @test(60, needs="bus")
-def what_is_replaced_before_it_is_masked_ends_the_session(lab):
-    """After the place was held and before bwrap mounted its mask: that would lie on what nothing holds."""
+def what_is_replaced_before_it_is_masked_is_masked_anew(lab):
+    """After the place was held and before bwrap mounted its mask: that would lie on what nothing holds. No agent sees it."""
     share = f"{ALICE.home}/.local/share/uv"
     own(ALICE, f"{ALICE.home}/.local", f"{ALICE.home}/.local/share", share, f"{share}/tools", f"{share}/mine")
-    before_bwrap(lab, f"mv {share}/tools {share}/tools.old; mv {share}/mine {share}/tools", 1)
-    result = lab.shell("echo ready; exec tail -f /dev/null")
-    equal(result.status, -9, repr(result))
-    holds(f"claude-sandbox: the session was ended: {share}/tools is hidden from the agent".encode() in result.err, repr(result))
+    machine.write(f"{share}/mine/secret", "SECRET", 0o644, ALICE)
+    count = before_bwrap(lab, f"mv {share}/tools {share}/tools.old; mv {share}/mine {share}/tools")
+    equal(lab.shell(f"ls -A {share}/tools; echo ran").ok().out, b"ran\n")
+    equal(times_of(count), 2, "bwrap ran")
+    os.unlink(f"{share}/tools/secret")
     lab.restore()
     shutil.rmtree(f"{share}/tools.old")
     lab.shell("true").ok()

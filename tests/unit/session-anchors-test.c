@@ -188,6 +188,20 @@ static int root_is_the_same(const Fixture *fixture, int fd)
 	return attempts(fd);
 }
 
+/* What bwrap can write, wherever links lead it. */
+static int only_binds_are_writable(const Fixture *fixture, int fd)
+{
+	_cleanup_free_ char *shown = below(fixture, "shown/new"), *deep = below(fixture, "shown/deep/new"),
+			    *read = below(fixture, "read/new"), *beside = below(fixture, "new");
+
+	CHECK(mkdir(shown, 0700) == 0 && rmdir(shown) == 0);
+	CHECK(mkdir(deep, 0700) == 0 && rmdir(deep) == 0);
+	CHECK(mkdir(read, 0700) < 0 && errno == EROFS);
+	CHECK(mkdir(beside, 0700) < 0 && errno == EROFS);
+	CHECK(access("/proc/self/comm", W_OK) == 0);
+	return 0;
+}
+
 static int other_root(const Fixture *fixture, int fd)
 {
 	CHECK(unshare(CLONE_NEWUSER) == 0);
@@ -205,6 +219,7 @@ static void the_places_stay(void **state)
 	list(fixture);
 	assert_int_equal(with_anchors(fixture, root_is_the_same), 0);
 	assert_int_equal(with_anchors(fixture, other_root), 0);
+	assert_int_equal(with_anchors(fixture, only_binds_are_writable), 0);
 }
 
 static void what_has_gone_is_an_error_unless_it_may_go(void **state)
