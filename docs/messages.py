@@ -14,7 +14,8 @@ FOLDERS = ("dbus", "service/daemon", "service/inside", "service/link", "service/
            "shim", "tui")
 CALLS = ("refuse", "dump_refuse", "refuse_call", "build_refuse", "sd_bus_error_setf", "sd_bus_error_set", "complain", "refused",
          "finish_refused", "session_fail", "session_refuse", "session_end_because", "end_for_the_network", "launch_abort",
-         "launch_refuse", "stop_refuse", "verb_refuse", "sd_bus_reply_method_errorf", "channel_fail", "fail_with_fix", "asprintf", "wire_lost")
+         "launch_refuse", "stop_refuse", "verb_refuse", "sd_bus_reply_method_errorf", "REFUSE", "channel_fail",
+         "fail_with_fix", "asprintf", "wire_lost")
 WHERE = {"dbus": "The bus", "service/daemon": "The service", "service/inside": "Inside the jail",
          "service/link": "Between the programs", "service/net": "The jail's network",
          "service/plan": "Configuration, workspace and mounts", "service/session": "The session", "shim": "The command",

@@ -27,3 +27,20 @@ int call_keep(sd_bus_message *call, sd_bus_message **ret)
 	*ret = TAKE_PTR(kept);
 	return 0;
 }
+
+int call_stand_in(sd_bus *bus, const char *sender, uint64_t serial, sd_bus_message **ret)
+{
+	_cleanup_message_ sd_bus_message *call = NULL;
+	int r;
+
+	/* An answer says neither path nor member. */
+	r = sd_bus_message_new_method_call(bus, &call, NULL, "/", NULL, "Call");
+	if (r >= 0)
+		r = sd_bus_message_set_sender(call, sender);
+	if (r >= 0)
+		r = sd_bus_message_seal(call, serial, UINT64_MAX);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(call);
+	return 0;
+}

@@ -11,3 +11,9 @@
  * Return: 0 or a negative errno.
  */
 int call_keep(sd_bus_message *call, sd_bus_message **ret);
+
+/*
+ * In the place of a call that is known by who sent it and its serial alone; it wants an answer.
+ * Return: 0 or a negative errno.
+ */
+int call_stand_in(sd_bus *bus, const char *sender, uint64_t serial, sd_bus_message **ret);

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "service/daemon/auth.h"
+#include "service/daemon/call.h"
 #include "service/daemon/client-credentials.h"
 #include "service/daemon/log.h"
 #include "service/daemon/proc.h"
@@ -60,6 +61,7 @@ Client *client_unref(Client *client)
 	sd_bus_slot_unref(client->query);
 	close_fd(client->pidfd);
 	free(client->groups);
+	free(client->refused);
 	free(client->name);
 	free(client);
 	return NULL;
@@ -127,21 +129,66 @@ static size_t descriptors_max(void)
 	return getrlimit(RLIMIT_NOFILE, &files) < 0 ? 1024 : (size_t)MIN_OF(files.rlim_cur, (rlim_t)1 << 20);
 }
 
+static bool must_wait(const Client *client)
+{
+	return client->clients->events->waits(client->clients->userdata, client);
+}
+
+/* It goes no further. A filter that answers a call and returns what the library says hands on those without an answer. */
+#define REFUSE(m, ...) ((void)sd_bus_reply_method_errorf(m, __VA_ARGS__), 1)
+
+/* Return: 0, or a negative errno: there is no place to remember it. */
+static int refuse_later(Client *client, sd_bus_message *m)
+{
+	uint64_t serial;
+	int r;
+
+	if (!client->refused)
+		client->refused = malloc(CLIENT_REFUSED_MAX * sizeof(*client->refused));
+	if (!client->refused)
+		return -ENOMEM;
+	if (client->n_refused == CLIENT_REFUSED_MAX)
+		return -ENOBUFS;
+	r = sd_bus_message_get_cookie(m, &serial);
+	if (r >= 0)
+		r = turns_wait(client->clients->turns, client->uid, &client->turn);
+	if (r >= 0)
+		client->refused[client->n_refused++] = (uint32_t)serial;
+	return r;
+}
+
+static int refuse_full(sd_bus_message *m)
+{
+	return REFUSE(m, CS_ERROR_LIMITS_EXCEEDED,
+		      "Too many of your calls wait for the service; wait for answers before you send more.");
+}
+
+/* Answer the last call that was refused so: their order is nobody's matter. */
+static void refuse_now(Client *client)
+{
+	_cleanup_message_ sd_bus_message *call = NULL;
+
+	if (call_stand_in(client->clients->bus, client->name, client->refused[--client->n_refused], &call) >=
+	    0)
+		(void)refuse_full(call);
+}
+
 static int refuse_held(Client *client, sd_bus_message *m)
 {
-	if (!sd_bus_message_get_expect_reply(m) && !client->overfull) {
+	const bool silent = !sd_bus_message_get_expect_reply(m);
+
+	if (silent && !client->overfull) {
 		client->overfull = true;
 		log_line("%s sends more than the service can keep; calls that want no answer are lost",
 			 client->name);
 	}
+	if (silent || (client->known && !must_wait(client) && refuse_later(client, m) >= 0))
+		return 1;
 	if (client->known)
-		return sd_bus_reply_method_errorf(m, CS_ERROR_LIMITS_EXCEEDED,
-						  "Too many of your calls wait for the service; wait for "
-						  "answers before you send more.");
-	return sd_bus_reply_method_errorf(
-		m, CS_ERROR_LIMITS_EXCEEDED,
-		"Too many messages before the service knew who sends them and what they may see; "
-		"send the first one alone.");
+		return refuse_full(m);
+	return REFUSE(m, CS_ERROR_LIMITS_EXCEEDED,
+		      "Too many messages before the service knew who sends them and what they may see; "
+		      "send the first one alone.");
 }
 
 /* Refuse the last message of a sender. */
@@ -235,6 +282,8 @@ static void client_remove(Client *client, const char *sentence)
 	client->gone = true;
 	client->query = sd_bus_slot_unref(client->query);
 	turns_leave(clients->turns, &client->turn);
+	while (client->n_refused > 0)
+		refuse_now(client);
 	while (client->held) {
 		_cleanup_message_ sd_bus_message *m = held_take(client);
 
@@ -289,11 +338,6 @@ static void client_pin(Client *client)
 	client->problem = NULL;
 }
 
-static bool must_wait(const Client *client)
-{
-	return client->clients->events->waits(client->clients->userdata, client);
-}
-
 /* The next message of a client whose user's turn has come. */
 static void client_step(void *userdata)
 {
@@ -314,7 +358,9 @@ static void client_step(void *userdata)
 		}
 		clients->passing = sd_bus_message_ref(m);
 	}
-	if (!client->held || must_wait(client))
+	if (client->n_refused > 0)
+		refuse_now(client);
+	if (client->n_refused == 0 && (!client->held || must_wait(client)))
 		turns_leave(clients->turns, &client->turn);
 }
 
@@ -467,13 +513,12 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	limit = weight_limit(m);
 	weight = wire_weigh(m, limit);
 	if (weight < 0)
-		return sd_bus_reply_method_errorf(m, CS_ERROR_BAD_REQUEST, "The message cannot be read.");
+		return REFUSE(m, CS_ERROR_BAD_REQUEST, "The message cannot be read.");
 	if ((size_t)weight > limit)
-		return sd_bus_reply_method_errorf(
-			m, CS_ERROR_LIMITS_EXCEEDED,
-			"The message is too long. Launch may carry %u bytes of arguments "
-			"and environment in %u strings, other calls %u bytes in all.",
-			CS_REQUEST_BYTES_MAX, CS_REQUEST_STRINGS_MAX, CLIENT_MESSAGE_BYTES_MAX);
+		return REFUSE(m, CS_ERROR_LIMITS_EXCEEDED,
+			      "The message is too long. Launch may carry %u bytes of arguments "
+			      "and environment in %u strings, other calls %u bytes in all.",
+			      CS_REQUEST_BYTES_MAX, CS_REQUEST_STRINGS_MAX, CLIENT_MESSAGE_BYTES_MAX);
 	if (client && client_may_go(client, m, passing))
 		return 0;
 
@@ -485,8 +530,8 @@ static int on_message(sd_bus_message *m, void *userdata, sd_bus_error *reterr)
 	if (r == -ENOBUFS)
 		return refuse_held(client, m);
 	if (r < 0)
-		return sd_bus_reply_method_errorf(m, SD_BUS_ERROR_NO_MEMORY,
-						  "The service cannot take the call: %s.", strerror(-r));
+		return REFUSE(m, SD_BUS_ERROR_NO_MEMORY, "The service cannot take the call: %s.",
+			      strerror(-r));
 	return 1;
 }
 

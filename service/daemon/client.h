@@ -11,7 +11,9 @@
  *
  * The same filter serves users in turn (turns.h): a message of a user whose budget is used up is held as well, and
  * handed on when their turn comes. What has no room is refused, never dropped without a word; only a call that
- * wants no answer and changes nothing is not carried out at all.
+ * wants no answer and changes nothing is not carried out at all. Refusals are sent in turn, too: the way out is
+ * shared, and whoever gets an answer at once sends the next call at once, while dbus-daemon lets nobody go on who
+ * awaits too many.
  */
 
 #include <sys/types.h>
@@ -26,6 +28,8 @@
 #define CLIENT_UNKNOWN_MAX 8u
 /* Of one that is known, whose user has used up the budget. */
 #define CLIENT_HELD_MAX 64u
+/* Answers that say so to one sender and have not been sent; dbus-daemon lets a connection await as many. */
+#define CLIENT_REFUSED_MAX 128u
 #define CLIENT_HELD_BYTES_MAX (6u << 20) /* their weight, see wire_weigh() */
 /* Messages of all senders, fewer where the service may open few files: see client.c. */
 #define CLIENTS_HELD_MAX 512u
@@ -65,7 +69,9 @@ typedef struct Client {
 	sd_bus_slot *query;
 	ClientHeld *held, *held_last;
 	size_t n_held, held_bytes;
-	Turn turn;     /* something is held for want of budget */
+	uint32_t *refused; /* the serials of calls that had no room */
+	size_t n_refused;
+	Turn turn;     /* something is held or refused for want of budget */
 	bool overfull; /* a call without an answer was lost; the log says so once */
 	struct Client *next;
 } Client;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "dbus/names.h"
@@ -13,6 +14,8 @@
 #define BUS_ADDRESS "unix:path=/run/dbus/system_bus_socket"
 /* As many as systemd lets a service have that asks for many. */
 #define DESCRIPTORS_MIN 65536u
+/* What the kernel keeps of what the bus has not taken; the rest waits where the service sees it (turns.h). */
+#define WAY_OUT_BYTES (16 << 10)
 
 /*
  * Callers pass descriptors, and a message whose descriptors find no room would cost us the bus. Children get
@@ -60,6 +63,17 @@ static int prepare_process(void)
 	return sigprocmask(SIG_BLOCK, &mask, NULL) < 0 ? -errno : 0;
 }
 
+/* The library makes it 8 MB. */
+static int narrow_way_out(sd_bus *bus)
+{
+	const int bytes = WAY_OUT_BYTES;
+	int fd = sd_bus_get_fd(bus);
+
+	if (fd < 0)
+		return fd;
+	return setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) < 0 ? -errno : 0;
+}
+
 static int open_bus(sd_event *event, sd_bus **ret)
 {
 	sd_bus *bus = NULL;
@@ -74,6 +88,8 @@ static int open_bus(sd_event *event, sd_bus **ret)
 		r = sd_bus_negotiate_fds(bus, true);
 	if (r >= 0)
 		r = sd_bus_start(bus);
+	if (r >= 0)
+		r = narrow_way_out(bus);
 	if (r >= 0)
 		r = sd_bus_attach_event(bus, event, PRIORITY_SERVED);
 	/* Without the bus there is nobody to serve; the sessions go on, and the next service finds them. */

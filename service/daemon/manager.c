@@ -428,8 +428,9 @@ static int after_event(sd_event_source *source, void *userdata)
 	Manager *manager = userdata;
 	bool idle = manager->named && !manager_busy(manager);
 	int enabled = SD_EVENT_OFF;
+	uint64_t unsent = 0;
 
-	turns_end(manager->turns);
+	turns_end(manager->turns, sd_bus_get_n_queued_write(manager->bus, &unsent) < 0 || unsent == 0);
 	(void)sd_event_source_get_enabled(manager->idle, &enabled);
 	if (idle == (enabled != SD_EVENT_OFF))
 		return 0;

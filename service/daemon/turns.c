@@ -20,6 +20,9 @@ struct Turns {
 	bool working;           /* for the user worker, since began_usec */
 	uid_t worker;
 	uint64_t began_usec;
+	bool sending; /* for the user sender, since sends_usec: the way out is not empty */
+	uid_t sender;
+	uint64_t sends_usec;
 };
 
 static uint64_t now_usec(void)
@@ -34,7 +37,7 @@ static uint64_t now_usec(void)
  * The time that passed, not the processor's: on a busy machine the service has little of that, and who takes all of
  * the little would never use up a part of the whole.
  */
-void turns_end(Turns *turns)
+static void work_end(Turns *turns)
 {
 	uint64_t now;
 
@@ -45,9 +48,40 @@ void turns_end(Turns *turns)
 	turns->working = false;
 }
 
+/* Charge what passed until now to whom the way out is filled for. */
+static void send_end(Turns *turns)
+{
+	const uint64_t now = now_usec();
+
+	if (turns->sending)
+		(void)budget_charge(turns->budget, turns->sender, now, now - turns->sends_usec);
+	turns->sends_usec = now;
+}
+
+static void turns_schedule(Turns *turns)
+{
+	if (turns->first)
+		(void)sd_event_source_set_enabled(turns->next, SD_EVENT_ONESHOT);
+}
+
+void turns_end(Turns *turns, bool sent)
+{
+	const bool worked = turns->working;
+
+	work_end(turns);
+	if (!turns->sending && (sent || !worked))
+		return;
+	send_end(turns);
+	if (!turns->sending)
+		turns->sender = turns->worker;
+	turns->sending = !sent;
+	if (sent)
+		turns_schedule(turns);
+}
+
 void turns_begin(Turns *turns, uid_t uid)
 {
-	turns_end(turns);
+	work_end(turns);
 	turns->working = true;
 	turns->worker = uid;
 	turns->began_usec = now_usec();
@@ -68,7 +102,10 @@ static uint64_t user_wait(const Turns *turns, uid_t uid)
 
 bool turns_allow(const Turns *turns, uid_t uid)
 {
-	return uid == 0 || (!user_find(turns, uid) && user_wait(turns, uid) == 0);
+	if (uid == 0)
+		return true;
+	return !(turns->sending && turns->sender == uid) && !user_find(turns, uid) &&
+	       user_wait(turns, uid) == 0;
 }
 
 static void user_append(Turns *turns, TurnUser *user)
@@ -104,12 +141,6 @@ static void turn_append(TurnUser *user, Turn *turn)
 	else
 		user->first = turn;
 	user->last = turn;
-}
-
-static void turns_schedule(Turns *turns)
-{
-	if (turns->first)
-		(void)sd_event_source_set_enabled(turns->next, SD_EVENT_ONESHOT);
 }
 
 int turns_wait(Turns *turns, uid_t uid, Turn *turn)
@@ -175,6 +206,9 @@ static int on_next(sd_event_source *source, void *userdata)
 	Turns *turns = userdata;
 	uint64_t least = UINT64_MAX;
 
+	/* turns_end() goes on. */
+	if (turns->sending)
+		return 0;
 	for (TurnUser *u = turns->first; u; u = u->next) {
 		uint64_t wait = user_wait(turns, u->uid);
 

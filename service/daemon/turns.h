@@ -6,6 +6,10 @@
  * waits here, and is taken in turn by user, one small step at a time, when nothing else is to do. Users do not
  * know of each other: a thousand waiting steps of one delay another user's by one step.
  *
+ * THE WAY OUT is shared, too: the bus takes what the service sends as one queue, and slowly from a busy one. What
+ * waits in it is everybody's delay, so no step is done before it is empty, and until then the time is charged to the
+ * user for whom it was filled; of that user nothing is done at once.
+ *
  * PRIORITIES of the loop: the bus, links, ends of sessions and turns have the same one, so that the loop serves them
  * in the order in which they came. With two, what never stops would keep the lower one from being served at all: a flood
  * of calls those links by which another user's launch goes on. What is over the budget is no source of the loop.
@@ -48,4 +52,5 @@ void turns_leave(Turns *turns, Turn *turn);
 
 /* What the service does from now on is done for uid, until the next turns_begin() or turns_end(). */
 void turns_begin(Turns *turns, uid_t uid);
-void turns_end(Turns *turns);
+/* After each event. sent: the way out is empty. */
+void turns_end(Turns *turns, bool sent);

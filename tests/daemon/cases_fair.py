@@ -2,6 +2,7 @@
 """One user who sends without end, and what others notice of it: judged by order and ratio."""
 
 import statistics
+import sys
 
 import raw
 from fixture import *  # noqa: F403
@@ -109,6 +110,80 @@ def gets_through(caller):
     except Error as e:
         assert e.name == "org.claudesandbox1.Error.LimitsExceeded", e
         return False
+
+
+def last_word(connection):
+    """By what comes behind it on the same connection: the bus works through that in order, and so does the service."""
+    connection.answer(connection.call(raw.SERVICE, "ListSessions"))
+
+
+def stop_silently(session):
+    """Behind more than the service keeps of what others of the user wait for."""
+    reader, connection = raw.Connection(), raw.Connection()
+    last_word(reader)
+    last_word(connection)
+    for _ in range(60):
+        reader.log()
+    reader.answer(reader.call(raw.BUS, "GetId"))
+    for name in ["x"] * 600 + [session]:
+        connection.call(raw.SERVICE, "StopSession", "sa{sv}", raw.aligned(raw.string(name), 4) + struct.pack("<II", 0, 0),
+                        silent=True)
+    last_word(connection)
+    return reader, connection
+
+
+@case
+def what_is_refused_is_not_carried_out(machine, watch):
+    """A call that finds no room does nothing, also when its sender does not want to know of it."""
+    fill_log(USER)
+    with Caller(USER) as user, Caller(OTHER) as other:
+        session, _, _ = user.launch()
+        with Actor(USER, stop_silently, session).done():
+            other.manager("ListSessions")
+            assert processes("session")
+        wait_for(lambda: gets_through(user), "an answer")
+        assert [row[0] for row in user.manager("ListSessions")] == [session]
+        user.manager("StopSession", "sa{sv}", session, {})
+        nothing_left(user)
+
+
+def latencies():
+    """The middle of what a question to the bus alone takes, and of one that the service answers."""
+    connection = raw.Connection()
+    last_word(connection)
+    bus = quick(lambda: connection.answer(connection.call(raw.BUS, "GetId")), 40)
+    service_ = quick(lambda: last_word(connection), 40)
+    return struct.pack("dd", bus, service_)
+
+
+def connections(connection):
+    return connection.answer(connection.call(raw.BUS, "ListNames"))[1].count(b"\0:1.")
+
+
+@case
+def every_method_without_end(machine, watch):
+    """A user sends all there is, with and without waiting: what another waits for is the bus, not the service."""
+    fill_log(USER)
+    ours = raw.Connection()
+    before = connections(ours)
+    flood = subprocess.Popen([sys.argv[1] + "/tests/bench/bench-flood"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             user=USER, group=USER, extra_groups=[])
+    try:
+        assert select.select([flood.stdout], [], [], DEADLINE)[0] and flood.stdout.readline() == b"ready\n"
+        # as much as the budget lets through at once has passed
+        with Actor(OTHER, latencies, then=lambda found: found).done() as other:
+            other.then()
+        with Actor(OTHER, latencies, then=lambda found: found).done() as other:
+            bus, answered = struct.unpack("dd", other.then())
+        assert flood.poll() is None
+        assert answered < 10 * bus, (bus, answered)
+    finally:
+        flood.kill()
+        flood.wait()
+        # the bus still has what it sent, and would start a service for that
+        wait_for(lambda: connections(ours) <= before, "the end of the flood")
+        last_word(ours)
+        ours.close()
 
 
 @case

@@ -166,9 +166,62 @@ static void who_has_used_up_the_budget_comes_last(void **state)
 	/* Root has no limit. */
 	turns_begin(turns, 0);
 	burn(&hungry);
-	turns_end(turns);
+	turns_end(turns, true);
 	assert_true(turns_allow(turns, 0));
 	turns_leave(turns, &hungry.turn);
+	turns = turns_free(turns);
+	sd_event_unref(event);
+}
+
+static void whoever_fills_the_way_out_waits_until_it_is_empty(void **state)
+{
+	_cleanup_(turns_freep) Turns *turns = NULL;
+	char log[64] = "";
+	Worker worker = { .name = 'a', .steps = 2, .log = log };
+	sd_event *event = NULL;
+
+	assert_return_code(sd_event_new(&event), 0);
+	assert_return_code(turns_new(event, &turns), 0);
+	worker.turns = turns;
+	worker.turn = (Turn){ .step = work, .userdata = &worker };
+	/* Nobody's work has filled it. */
+	turns_end(turns, false);
+	assert_true(turns_allow(turns, 1000));
+	turns_begin(turns, 1000);
+	turns_end(turns, false);
+	assert_false(turns_allow(turns, 1000));
+	/* What another does meanwhile changes nothing. */
+	turns_begin(turns, 1001);
+	turns_end(turns, false);
+	assert_true(turns_allow(turns, 1001) && turns_allow(turns, 0));
+	assert_false(turns_allow(turns, 1000));
+	assert_return_code(turns_wait(turns, 1000, &worker.turn), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_return_code(sd_event_run(event, 0), 0);
+	assert_string_equal(log, "");
+	turns_end(turns, true);
+	for (unsigned i = 0; i < 100 && worker.steps > 0; i++)
+		assert_return_code(sd_event_run(event, USEC_PER_SEC), 0);
+	assert_string_equal(log, "aa");
+	assert_true(turns_allow(turns, 1000));
+	turns = turns_free(turns);
+	sd_event_unref(event);
+}
+
+static void the_time_until_the_way_out_is_empty_is_charged(void **state)
+{
+	_cleanup_(turns_freep) Turns *turns = NULL;
+	sd_event *event = NULL;
+
+	assert_return_code(sd_event_new(&event), 0);
+	assert_return_code(turns_new(event, &turns), 0);
+	turns_begin(turns, 1000);
+	turns_end(turns, false);
+	/* All that may be saved, by nothing but waiting. */
+	assert_return_code(sd_event_run(event, BUDGET_BURST_USEC + 200 * USEC_PER_MSEC), 0);
+	turns_end(turns, true);
+	assert_false(turns_allow(turns, 1000));
+	assert_true(turns_allow(turns, 1001));
 	turns = turns_free(turns);
 	sd_event_unref(event);
 }
@@ -184,6 +237,8 @@ int main(void)
 		cmocka_unit_test(only_who_owes_is_remembered),
 		cmocka_unit_test(users_take_turns),
 		cmocka_unit_test(who_has_used_up_the_budget_comes_last),
+		cmocka_unit_test(whoever_fills_the_way_out_waits_until_it_is_empty),
+		cmocka_unit_test(the_time_until_the_way_out_is_empty_is_charged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
