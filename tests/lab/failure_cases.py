@@ -82,7 +82,7 @@ SERVICE_CALLS = {
     "limits": (fail("prlimit64", "EINVAL"), ["limits"]),
     "descriptors": (fail("close_range", "EMFILE"), ["descriptors"]),
     "execve": (fail("execve", "EACCES"), [SESSION]),
-    "record": (fail("renameat", "ENOSPC"), ["watched"]),
+    "record": (fail("renameat", "ENOSPC"), ["cannot be written", "free space"]),
     "random": (fail("getrandom", "ENOSYS"), []),
     # a session's socket, not the bus's: its path goes through a descriptor of one or two digits
     "connect": (("\n".join(fail("connect", "EACCES", 2, 2 + len("/proc/self/fd//link") + digits + 1)[0]
