@@ -90,7 +90,8 @@ def calls_are_taken_in_turn(machine, watch):
             assert len(other.manager("ListEvents", "sa{sv}", "", {"max": 1})) == 1
             other.manager("ListSessions")
             answered = int(hungry.then())
-            assert answered < 20, answered
+            # in the order of their coming all sixty would be
+            assert answered < 50, answered
 
 
 @case
@@ -176,7 +177,8 @@ def every_method_without_end(machine, watch):
         with Actor(OTHER, latencies, then=lambda found: found).done() as other:
             bus, answered = struct.unpack("dd", other.then())
         assert flood.poll() is None
-        assert answered < 10 * bus, (bus, answered)
+        # half a second for a machine that others use too; what waits behind the flood waits for many
+        assert answered < 10 * bus + 0.5, (bus, answered)
     finally:
         flood.kill()
         flood.wait()

@@ -262,7 +262,8 @@ class Lab:
         if pid:
             os.kill(pid, number)
             holds(bus.wait_pid_gone(pid, 10), "the service did not end within 10 s of SIGTERM")
-            wait_for(lambda: self.service_pid() is None, "the bus forgets the service")
+            # whoever follows it has perhaps started the next one
+            wait_for(lambda: self.service_pid() != pid, "the bus forgets the service")
 
     def states(self):
         """What the service says of every session."""

@@ -208,6 +208,8 @@ def credential(lab, user):
         return "/etc/shadow"
     machine.write("/srv/keys/netrc", "SECRET\n", 0o600, user)
     own(user, "/srv/keys")
+    if os.path.lexists(f"{user.home}/.netrc"):
+        lab.hide(f"{user.home}/.netrc")
     os.symlink("/srv/keys/netrc", f"{user.home}/.netrc")
     lab.undo.append(lambda: os.unlink(f"{user.home}/.netrc"))
     return "/srv/keys/netrc"
