@@ -19,7 +19,10 @@ static const Meaning meanings[] = {
 	{ "local-port", "a TCP port of this machine's 127.0.0.1 that appears inside" },
 	{ "local-model-port", "the port where an agent finds a model on this machine" },
 	{ "callback-port", "a TCP port inside that appears on this machine, for logins in a browser" },
-	{ "allow-write", "a path that agents may change beside the workspace" },
+	{ "tools", "whether agents see the tools of the home, read-only" },
+	{ "allow-read", "a path that agents can read though it is hidden" },
+	{ "allow-write", "a path that agents can change beside the workspace" },
+	{ "hide", "a path that agents cannot see" },
 	{ "pass-env", "a variable that agents get from the caller" },
 	{ "gpu", "1 gives the graphics devices" },
 	{ "allow-device", "a character device that agents may use" },
@@ -35,17 +38,9 @@ static const Meaning meanings[] = {
 /* Is it more than nothing that this gives an agent? */
 static Style value_style(const char *name, const char *value)
 {
-	static const char *const wider[] = { "workspace-root",
-					     "allow-ip",
-					     "local-port",
-					     "callback-port",
-					     "allow-write",
-					     "pass-env",
-					     "allow-device",
-					     "local-model-port",
-					     "gpu",
-					     "forge-host",
-					     NULL };
+	static const char *const wider[] = { "workspace-root",   "allow-ip",    "local-port", "callback-port",
+					     "allow-read",       "allow-write", "pass-env",   "allow-device",
+					     "local-model-port", "gpu",         "forge-host", NULL };
 
 	if (streq(name, "history"))
 		return streq(value, "all") ? STYLE_CAUTION : STYLE_PLAIN;

@@ -144,7 +144,7 @@ def on_every_kind_of_terminal(lab):
             with terminal:
                 terminal.expect("running", DEADLINE)
                 terminal.type("2")
-                terminal.expect("workspace", DEADLINE)
+                terminal.expect("ORIGIN", DEADLINE)
                 terminal.type("q")
                 equal(terminal.wait(DEADLINE), 0, term)
         # what nobody has described is taken for an xterm
@@ -221,7 +221,7 @@ def colours_are_the_persons_choice(lab):
             with terminal:
                 seen = terminal.expect("running", DEADLINE)
                 terminal.type("2")
-                seen += terminal.expect("workspace", DEADLINE)
+                seen += terminal.expect("ORIGIN", DEADLINE)
                 terminal.type("q")
                 terminal.wait(DEADLINE)
                 import re
