@@ -201,8 +201,8 @@ class Guest:
         self.run(["systemctl", "is-system-running", "--wait"], limit=BOOT_PATIENCE)
         self.run(["sh", "/var/lib/vm/world.sh"]).ok()
         self.run(["ifup", "uplink"])
-        # what came up beside it may still be waiting for its lease
-        self.wait_for("ip -4 -o address show dev uplink | grep -q inet")
+        # what came up beside it may still be waiting for its lease, with an address of its own making until then
+        self.wait_for("ip -4 route show default | grep -q 'via 192.168.77.1 dev uplink'")
 
     def reboot(self):
         before = self.boot_id
