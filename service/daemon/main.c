@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -103,8 +105,19 @@ static int open_bus(sd_event *event, sd_bus **ret)
 	return 0;
 }
 
+/* systemd.exec(5); who starts the bus hands the variable on with another number. */
+static bool systemd_started_us(void)
+{
+	const char *theirs = getenv("SYSTEMD_EXEC_PID");
+	char ours[sizeof("2147483647")];
+
+	(void)snprintf(ours, sizeof(ours), "%d", (int)getpid());
+	return theirs && streq(theirs, ours);
+}
+
 static int run(void)
 {
+	const bool unit = systemd_started_us();
 	_cleanup_(manager_freep) Manager *manager = NULL;
 	_cleanup_free_ char *problem = NULL;
 	sd_event *event = NULL;
@@ -129,6 +142,7 @@ static int run(void)
 		r = manager_new(event, bus, &manager);
 	if (r >= 0) {
 		manager->machine_started = first > 0;
+		manager->unit = unit;
 		r = manager_run(manager);
 	}
 	if (r >= 0)

@@ -28,6 +28,8 @@
 #define STOPS_MAX 256u
 #define STOPS_OF_USER_MAX 64u
 #define RELEASE_USEC (2 * USEC_PER_SEC)
+/* Longer than a launch may take, shorter than systemd waits (systemd-system.conf(5), DefaultTimeoutStopSec). */
+#define LEAVE_USEC (80 * USEC_PER_SEC)
 
 /* A call that waits for the end of a session. */
 struct Stop {
@@ -340,13 +342,20 @@ static void on_config_changed(void *userdata, bool policy, bool allow_ip)
 	allow_seen_look(manager->allow_seen);
 }
 
+/* Is a call not answered yet? What was put back into the library's queue is one, too. */
+static bool manager_answers(const Manager *manager)
+{
+	uint64_t queued = 0;
+
+	(void)sd_bus_get_n_queued_read(manager->bus, &queued);
+	return queued > 0 || clients_hold(manager->clients) || manager->launches || manager->stops ||
+	       manager->table_queries || manager->allow_calls || manager->sights || manager->verify_runs ||
+	       manager->log_calls;
+}
+
 static bool manager_busy(const Manager *manager)
 {
-	if (registry_first(manager->registry) || manager->launches || manager->stops ||
-	    manager->table_queries || manager->allow_calls || manager->sights || manager->verify_runs ||
-	    manager->log_calls)
-		return true;
-	if (clients_hold(manager->clients))
+	if (registry_first(manager->registry) || manager_answers(manager))
 		return true;
 	for (Client *c = clients_first(manager->clients); c; c = c->next)
 		if (c->subscribed)
@@ -361,13 +370,14 @@ static int on_released(sd_bus_message *reply, void *userdata, sd_bus_error *rete
 	Manager *manager = userdata;
 	int r;
 
-	if (!manager->stopping && manager_busy(manager)) {
+	if (!manager->stopping && !manager->leaving && manager_busy(manager)) {
 		r = sd_bus_request_name_async(manager->bus, NULL, CS_BUS_NAME, 0, on_named, manager);
 		if (r >= 0)
 			return 0;
 		log_line("the name cannot be taken back: %s", strerror(-r));
 	}
-	return sd_event_exit(manager->event, 0);
+	manager->released = true;
+	return 0;
 }
 
 static int on_late(sd_event_source *source, uint64_t usec, void *userdata)
@@ -390,8 +400,14 @@ static int on_idle(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	Manager *manager = userdata;
 
-	if (manager->named && !manager_busy(manager))
-		manager_release(manager);
+	if (!manager->named || manager_busy(manager))
+		return 0;
+	/* For systemd the unit then ends, whatever we do: the name cannot be taken back. Sessions go on. */
+	manager->leaving = manager->unit;
+	if (manager->leaving)
+		(void)sd_event_add_time_relative(manager->event, &manager->late, CLOCK_MONOTONIC, LEAVE_USEC,
+						 0, on_late, manager);
+	manager_release(manager);
 	return 0;
 }
 
@@ -401,6 +417,11 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 
 	if (manager->stopping)
 		return sd_event_exit(manager->event, 0);
+	/* The first one is systemd's answer to the name's release. */
+	if (manager->leaving && manager->unit) {
+		manager->unit = false;
+		return 0;
+	}
 	manager->stopping = true;
 	launch_end_all(manager);
 	sight_forget(manager, NULL);
@@ -410,6 +431,7 @@ static int on_signal(sd_event_source *source, const struct signalfd_siginfo *inf
 	allow_ip_end_all(manager);
 	while (manager->stops)
 		stop_refuse(manager->stops, CS_ERROR_SHUTTING_DOWN, "The service is stopping; try again.");
+	manager->late = sd_event_source_disable_unref(manager->late);
 	(void)sd_event_add_time_relative(manager->event, &manager->late, CLOCK_MONOTONIC, RELEASE_USEC, 0,
 					 on_late, manager);
 	manager_release(manager);
@@ -431,6 +453,8 @@ static int after_event(sd_event_source *source, void *userdata)
 	uint64_t unsent = 0;
 
 	turns_end(manager->turns, sd_bus_get_n_queued_write(manager->bus, &unsent) < 0 || unsent == 0);
+	if (manager->released && !manager_answers(manager))
+		return sd_event_exit(manager->event, 0);
 	(void)sd_event_source_get_enabled(manager->idle, &enabled);
 	if (idle == (enabled != SD_EVENT_OFF))
 		return 0;

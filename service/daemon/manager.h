@@ -53,6 +53,9 @@ typedef struct Manager {
 	size_t untrimmed;          /* bytes that launches asked for since memory was given back */
 	bool stopping;             /* the service ends; nothing new begins */
 	bool named;                /* it has its name and is at work */
+	bool unit;                 /* systemd started it, and ends who has given the name away */
+	bool leaving;              /* nobody needed it: what has come since then is served, then it ends */
+	bool released;             /* the name is given away for good */
 	bool machine_started;      /* no service has run since then: what was running has ended with it */
 	sd_event_source *idle, *after, *late, *terminate, *interrupt;
 	sd_event_source *launch_turns; /* a launch has gone: whose turn is it? */

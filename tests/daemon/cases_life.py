@@ -4,7 +4,7 @@
 import signal
 
 from fixture import *  # noqa: F403
-from fixture import OTHER, USER, case, nothing_left, refused, service
+from fixture import DEADLINE, OTHER, USER, case, end_service, nothing_left, refused, service
 
 
 @case
@@ -335,6 +335,51 @@ def idle_service_ends(machine, watch):
         assert not select.select([pidfd], [], [], 33)[0], "it leaves its subscriber alone"
         os.close(pidfd)
         watcher.close()
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def is_owned():
+    return "boolean true" in subprocess.run(
+        ["dbus-send", "--system", "--print-reply", "--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus.NameHasOwner",
+         "string:org.claudesandbox1"], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+@case
+def a_call_at_the_end_of_idleness_is_served(machine, watch):
+    """The name is given away while a launch is on its way. systemd ends the unit for it; the launch goes on all the same."""
+    with Caller(USER) as user, Caller(OTHER) as late:
+        user.manager("ListSessions")
+        program = os.readlink(f"/proc/{service()}/exe")
+        end_service()
+        with subprocess.Popen(["sh", "-c", 'SYSTEMD_EXEC_PID=$$ exec "$0"', program]) as process:
+            wait_for(is_owned, "its name")
+            assert user.manager("ListSessions") == [] and service() == process.pid
+            process.send_signal(signal.SIGSTOP)
+            pidfd = os.pidfd_open(process.pid)
+            assert not select.select([pidfd], [], [], 33)[0]
+            late.launch_start(b"silent")
+            # it has been sent and its answer is waited for; the bus, asked later, has it too
+            wait_for(lambda: "poll" in read(f"/proc/{late.pid}/wchan"), "the call")
+            assert is_owned()
+            process.send_signal(signal.SIGCONT)
+            # either may come first, the end of its idleness or the call; without the name systemd ends it
+            wait_for(lambda: processes("session") or not is_owned(), "what comes first")
+            gone = not is_owned()
+            if gone:
+                process.send_signal(signal.SIGTERM)
+            launched = wait_for(lambda: processes("session"), "the launch")
+            assert not late.answered() and service() == process.pid
+            os.kill(launched[0], signal.SIGKILL)
+            refused("SessionDied", "", late.finish)
+            if not gone:
+                process.send_signal(signal.SIGTERM)
+            assert process.wait(DEADLINE) == 0
+            os.close(pidfd)
+        assert user.manager("ListSessions") == [] and service() != process.pid
 
 
 @case

@@ -42,7 +42,7 @@ def resolved_is_installed(machine):
     before = machine.shell("readlink -f /etc/resolv.conf; cp -a /etc/resolv.conf /root/resolv.conf.before").out
     old = Session(machine)
     reaches(old, f"before ({before.strip()})")
-    machine.shell("dpkg -i /root/later/*.deb && systemctl start systemd-resolved").ok()
+    machine.shell("dpkg -i /root/later/*.deb && systemctl reload dbus && systemctl restart systemd-resolved").ok()
     try:
         machine.shell("ln -sfn ../run/systemd/resolve/stub-resolv.conf /etc/resolv.conf; "
                       "resolvectl dns uplink 192.168.77.1; resolvectl domain uplink '~.'").ok()
