@@ -331,7 +331,8 @@ def next_launch_sweeps_what_a_kill_left(lab):
         held.__exit__()
         wait_for(lambda: not lab.sessions(), "the service has put it away")
         equal(sorted(os.listdir(f"{top}/bin")), sorted(NAMES), "a kill leaves them")
-        holds(sorted(os.listdir(share)) != before, "and the directories of masks")
+        # a directory that was there keeps its place; one that a mask needed is made and goes
+        holds("tools" in os.listdir(share), "and the directories of masks")
         # what is not ours: content, mode, a second name, behind a link
         os.unlink(f"{top}/bin/codex")
         machine.write(f"{top}/bin/codex", "mine\n", 0o444, user)

@@ -206,13 +206,13 @@ def credential(lab, user):
     if user is ROOT:
         lab.replace("/etc/shadow", b"root:SECRET:1::::::\n", 0o600)
         return "/etc/shadow"
-    machine.write("/srv/keys/netrc", "SECRET\n", 0o600, user)
-    own(user, "/srv/keys")
+    machine.write("/srv/rotated/netrc", "SECRET\n", 0o600, user)
+    own(user, "/srv/rotated")
     if os.path.lexists(f"{user.home}/.netrc"):
         lab.hide(f"{user.home}/.netrc")
-    os.symlink("/srv/keys/netrc", f"{user.home}/.netrc")
+    os.symlink("/srv/rotated/netrc", f"{user.home}/.netrc")
     lab.undo.append(lambda: os.unlink(f"{user.home}/.netrc"))
-    return "/srv/keys/netrc"
+    return "/srv/rotated/netrc"
 
 
 ROTATE = ("for n in $(seq $2); do echo \"SECRET $n\" >$1.new && chmod 600 $1.new && mv $1.new $1 || exit 1; done;"

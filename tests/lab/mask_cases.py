@@ -28,7 +28,10 @@ def things(directory):
     for path, directories, names in os.walk(directory):
         for name in directories + names:
             full = os.path.join(path, name)
-            status = os.lstat(full)
+            try:
+                status = os.lstat(full)
+            except FileNotFoundError:        # it went meanwhile
+                continue
             found[full] = (status.st_ino, status.st_mode, status.st_uid)
     return found
 

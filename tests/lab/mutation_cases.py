@@ -47,7 +47,8 @@ class Scene:
         self.agent = agent
         self.name = f"{agent}, {user}{', joined' if joined else ''}"
         self.words = ["stubborn"] if joined else []
-        self.command = [DRIVER, "-j" if joined else "-v", "-u", user.name, "-d", cwd or f"{user.home}/project"]
+        self.cwd = cwd or f"{user.home}/project"
+        self.command = [DRIVER, "-j" if joined else "-v", "-u", user.name, "-d", self.cwd]
         for line in configuration:
             self.command += ["-c", line]
         variables = {"HOME": user.home, "USER": user.name, "TERM": "xterm-256color", "LANG": "C.UTF-8",
@@ -117,9 +118,8 @@ def run_all(jobs, take, at_once):
 
 def offers(scene, user):
     """Every change that can be made in that scene: [(group, index, how, what)]."""
-    directory = f"/tmp/mutation-{user}"
-    own(user, directory)
-    path = f"{directory}/list"
+    # where the holder can still write when it makes the jail: what agents write, and nothing else
+    path = f"{scene.cwd}/.mutations"
     if os.path.exists(path):
         os.unlink(path)
     run = scene.run(f"list:{path}")
@@ -127,6 +127,7 @@ def offers(scene, user):
     holds(not run.failed() and [row[0] for row in run.rows] == CHECKS, f"nothing is changed, and not all is well: {run}")
     with open(path, encoding="utf-8") as f:
         lines = [line.rstrip("\n").split("\t", 3) for line in f]
+    os.unlink(path)
     listed = subprocess.run([f"{TOOLS}/init-mutant", "--list", *(["root"] if user is ROOT else [])], check=True,
                             stdout=subprocess.PIPE, stdin=subprocess.DEVNULL).stdout.decode()
     return lines + [line.split("\t", 3) for line in listed.splitlines()]

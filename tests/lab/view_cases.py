@@ -77,7 +77,7 @@ def homes_and_secrets_are_hidden(lab):
         machine.write(f"{user.home}/.config/gh/hosts.yml", "forge", 0o600, user)
         machine.write(f"{user.home}/.config/other/token", "PRIVATE-OTHER", 0o600, user)
         machine.write(f"{user.home}/other-project/secret", "PRIVATE-PROJECT", 0o600, user)
-        machine.write(f"{user.home}/.codex/auth.json", "PRIVATE-CODEX", 0o600, user)
+        machine.write(f"{user.home}/.codex/auth.json", '{"key": "PRIVATE-CODEX"}', 0o600, user)
         machine.write(f"{user.home}/.claude/settings.json", "{}", 0o600, user)
         lab.install_agent(user)
         script = "ls -A ~ /home /root 2>/dev/null; cat ~/.ssh/* ~/.netrc ~/.aws/* ~/.config/other/* ~/other-project/* ~/.codex/* " \
