@@ -375,6 +375,9 @@ static int watch_start(Launch *launch)
 	int r;
 
 	r = sd_event_add_io(event, &launch->listening, launch->listening_fd, EPOLLIN, on_listening, launch);
+	/* What the child says of its failure is read before its end is seen, which says nothing. */
+	if (r >= 0)
+		r = sd_event_source_set_priority(launch->listening, SD_EVENT_PRIORITY_IMPORTANT);
 	if (r >= 0)
 		r = sd_event_add_time_relative(event, &launch->deadline, CLOCK_MONOTONIC,
 					       LAUNCH_DEADLINE_USEC, USEC_PER_SEC, on_deadline, launch);

@@ -61,6 +61,8 @@ _REASONS = [
      "The machine's /proc comes along with /, read-only like it: the entry says what is there."),
     ("entry", r".*\tbind masked\t.*", r"writable", True,
      "What covers is /dev/null, and root's sessions make all of /dev read-only before bwrap sees it: see Modes of devices."),
+    ("devices", r"/dev is read-only to bwrap", r"dropped", True,
+     "The second lock of two: whatever agents do not write is read-only to bwrap."),
     ("anchor", r".*", r"dropped", True,
      "The second lock of two: the filter lets root's agents make no namespace in which an anchor would be needed: see Orders to"
      " init."),

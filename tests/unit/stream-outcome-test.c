@@ -78,7 +78,7 @@ static void connected(void **state)
 /* Who listens and has no room left does not answer: no error, and no connection. */
 static void under_way(void **state)
 {
-	_cleanup_close_ int listen_fd = listener_make(0);
+	_cleanup_close_ _unused_ int listen_fd = listener_make(0);
 	int fds[4], waiting = 0;
 
 	for (size_t i = 0; i < ELEMENTSOF(fds); i++)
