@@ -301,8 +301,9 @@ static int settings_read(Settings *settings, int directory_fd, const char *name)
 /* Return: 0, -EBADMSG when git would not read it or not as a file, -ENOMEM. */
 static int read_settings(GitPlaces *places, bool linked, bool *ret_bare)
 {
-	_cleanup_fclose_ FILE *out = NULL;
 	_cleanup_free_ char *text = NULL, *worktree = NULL;
+	/* Closed first: what it has written is text. */
+	_cleanup_fclose_ FILE *out = NULL;
 	Settings settings = { 0 };
 	size_t size;
 	int r;

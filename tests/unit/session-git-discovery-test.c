@@ -139,6 +139,7 @@ static void a_directory_is_its_own(void **state)
 	assert_string_equal(places->head, "ref: refs/heads/main");
 	assert_string_equal(places->settings, "[user]\n\tname = \"A # B\"\n");
 	assert_false(places->foreign);
+	git_places_done(&fixture->places);
 	assert_int_equal(
 		git_places_find(&fixture->functions, &fixture->workspace, getuid() + 1, &fixture->places), 0);
 	assert_true(fixture->places.foreign);

@@ -108,8 +108,11 @@ static bool knows(const char *content, size_t size)
 /* A name in the table of options ends with a NUL; a text about it does not. */
 static void the_table_of_options_tells_what_it_knows(void **state)
 {
-	assert_true(knows("\177ELF dns-forward\0dns-host\0dhcp-dns", 36));
-	assert_false(knows("\177ELF dns-forward\0--dns-host ADDR\n\0", 34));
+	static const char options[] = "\177ELF dns-forward\0dns-host\0dhcp-dns";
+	static const char words[] = "\177ELF dns-forward\0--dns-host ADDR\n";
+
+	assert_true(knows(options, sizeof(options)));
+	assert_false(knows(words, sizeof(words)));
 	assert_false(knows("", 0));
 	assert_false(pasta_knows_dns_host("/nonexistent"));
 	assert_false(pasta_knows_dns_host("/tmp"));
