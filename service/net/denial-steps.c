@@ -25,33 +25,32 @@
  * 12. allow-ip    ┘ matter; they may fail with a warning: then less is reachable, never more.
  * 13. default     last of all, since it opens most.
  *
- * What changes later, while an agent runs, is in denial-change.c.
+ * The far end's own address belongs to the jail: "local 192.0.0.1 dev jail0". A socket that is bound to jail0
+ * would otherwise take it for a neighbour on the link, find the one link address that passes the filter, and
+ * so send to 192.0.0.1 of the host's network. The kernel refuses a gateway that is a local address and looks
+ * for those in the local table alone (fib_check_nh_v4_gw() of the kernel), so this route stands in the main
+ * one: there it need never be taken away, also when routes by the far end are added while an agent runs.
  */
 
-#include "service/net/address.h"
 #include "service/net/denial.h"
-#include "service/net/ledger-device.h"
 #include "service/net/link.h"
-#include "service/net/neighbour.h"
-#include "service/net/route.h"
-#include "service/net/rule.h"
 #include "service/net/tap.h"
 
 /* clang-format off */
 const DenialStep denial_steps[] = {
-	{ "loopback", link_step_loopback },
-	{ "tables", rule_step_tables },
-	{ "address", address_step },
-	{ "filter", tap_step_filter },
-	{ "reverse-path", link_step_reverse_path },
-	{ "device", link_step_jail },
-	{ "far-end", route_step_far_end },
-	{ "neighbour", neighbour_step },
-	{ "prohibits", route_step_prohibits },
-	{ "ledger", ledger_step },
-	{ "forwarder", route_step_forwarder },
-	{ "allow-ip", route_step_allow_ip },
-	{ "default", route_step_default },
-	{ NULL, NULL },
+	{ "loopback", link_step_loopback, MEANT_NOTHING },
+	{ "tables", denial_part_tables, MEANT_NOTHING },
+	{ "address", denial_send, MEANT_ADDRESS },
+	{ "filter", tap_step_filter, MEANT_NOTHING },
+	{ "reverse-path", link_step_reverse_path, MEANT_NOTHING },
+	{ "device", link_step_jail, MEANT_NOTHING },
+	{ "far-end", denial_send, MEANT_FAR_END },
+	{ "neighbour", denial_send, MEANT_NEIGHBOUR },
+	{ "prohibits", denial_send, MEANT_PROHIBIT },
+	{ "ledger", link_step_ledger, MEANT_LEDGER },
+	{ "forwarder", denial_send, MEANT_FORWARDER },
+	{ "allow-ip", denial_send, MEANT_ALLOW },
+	{ "default", denial_send, MEANT_DEFAULT },
+	{ NULL, NULL, MEANT_NOTHING },
 };
 /* clang-format on */

@@ -162,7 +162,7 @@ int monitor_wire_is_up(int route_fd)
 	Link link;
 	int r;
 
-	r = netlink_new(route_fd, &netlink);
+	r = netlink_new(route_fd, NETLINK_ROUTE, &netlink);
 	if (r < 0)
 		return r;
 	r = link_find(netlink, ROUTES_JAIL_DEVICE, &link);

@@ -1,69 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/net/netlink.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netlink/errno.h>
-#include <netlink/netlink.h>
-#include <netlink/socket.h>
+#include <linux/sock_diag.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
 
 struct Netlink {
-	struct nl_sock *socket;
-	int fd; /* the libnl socket's own duplicate */
+	int fd;
 	uint32_t port, sequence;
 	uint8_t *buffer;
 	size_t buffer_size;
 };
-
-static int errno_from_nl(int error)
-{
-	switch (error < 0 ? -error : error) {
-	case NLE_SUCCESS:
-		return 0;
-	case NLE_INTR:
-		return -EINTR;
-	case NLE_BAD_SOCK:
-		return -ENOTSOCK;
-	case NLE_AGAIN:
-		return -EAGAIN;
-	case NLE_NOMEM:
-		return -ENOMEM;
-	case NLE_EXIST:
-		return -EEXIST;
-	case NLE_RANGE:
-		return -ERANGE;
-	case NLE_MSGSIZE:
-	case NLE_MSG_TOOSHORT:
-	case NLE_MSG_TRUNC:
-		return -EMSGSIZE;
-	case NLE_OPNOTSUPP:
-	case NLE_PROTO_MISMATCH:
-		return -EOPNOTSUPP;
-	case NLE_AF_NOSUPPORT:
-		return -EAFNOSUPPORT;
-	case NLE_OBJ_NOTFOUND:
-		return -ENOENT;
-	case NLE_NOACCESS:
-		return -EACCES;
-	case NLE_PERM:
-		return -EPERM;
-	case NLE_BUSY:
-		return -EBUSY;
-	case NLE_NODEV:
-		return -ENODEV;
-	case NLE_NOADDR:
-		return -EADDRNOTAVAIL;
-	case NLE_DUMP_INTR:
-		return -EAGAIN;
-	case NLE_INVAL:
-		return -EINVAL;
-	default:
-		return -EIO;
-	}
-}
 
 static uint64_t now_usec(void)
 {
@@ -86,16 +34,12 @@ int netlink_open(int protocol, uint32_t groups, int *ret_fd)
 	return 0;
 }
 
-int netlink_new(int fd, Netlink **ret)
+int netlink_new(int fd, int protocol, Netlink **ret)
 {
-	_cleanup_(netlink_freep) Netlink *netlink = calloc(1, sizeof(*netlink));
 	struct sockaddr_nl local = { 0 };
 	socklen_t length = sizeof(local), option_length = sizeof(int);
-	int protocol, on = 1, r;
-
-	if (!netlink)
-		return -ENOMEM;
-	netlink->fd = FD_NONE;
+	int found, on = 1;
+	Netlink *netlink;
 
 	/* A socket that is not bound gets its port from whichever namespace's process sends first: refuse it.
 	 */
@@ -103,46 +47,33 @@ int netlink_new(int fd, Netlink **ret)
 		return -errno;
 	if (length != sizeof(local) || local.nl_family != AF_NETLINK || local.nl_pid == 0)
 		return -ENOTSOCK;
-	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &option_length) < 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &found, &option_length) < 0)
 		return -errno;
-	if (protocol != NETLINK_ROUTE)
+	if (found != protocol)
 		return -ENOTSOCK;
-
-	netlink->socket = nl_socket_alloc();
-	if (!netlink->socket)
-		return -ENOMEM;
-	netlink->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (netlink->fd < 0)
-		return -errno;
-	r = nl_socket_set_fd(netlink->socket, NETLINK_ROUTE, netlink->fd);
-	if (r < 0) {
-		netlink->fd = close_fd(netlink->fd);
-		return errno_from_nl(r);
-	}
-	nl_socket_set_local_port(netlink->socket, local.nl_pid);
 
 	/*
 	 * Strict: the kernel refuses a dump whose filter it does not understand, and leaves out the caches of
 	 * learnt paths. The other two only make answers shorter and better worded; an older kernel has none.
 	 */
-	(void)setsockopt(netlink->fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
-	(void)setsockopt(netlink->fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
-	(void)setsockopt(netlink->fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
+	if (protocol == NETLINK_ROUTE)
+		(void)setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
 
-	netlink->port = local.nl_pid;
+	netlink = malloc(sizeof(*netlink));
+	if (!netlink)
+		return -ENOMEM;
 	/* Not the first number that an earlier user of the same socket chose: a late answer must not fit. */
-	netlink->sequence = (uint32_t)now_usec();
-	*ret = TAKE_PTR(netlink);
+	*netlink = (Netlink){ .fd = fd, .port = local.nl_pid, .sequence = (uint32_t)now_usec() };
+	*ret = netlink;
 	return 0;
 }
 
 Netlink *netlink_free(Netlink *netlink)
 {
-	if (!netlink)
-		return NULL;
-	if (netlink->socket)
-		nl_socket_free(netlink->socket); /* closes netlink->fd once it was given */
-	free(netlink->buffer);
+	if (netlink)
+		free(netlink->buffer);
 	free(netlink);
 	return NULL;
 }
@@ -154,33 +85,30 @@ void netlink_answers_free(NetlinkAnswer *answers, size_t n)
 	free(answers);
 }
 
-struct nl_msg *netlink_message(uint16_t type, uint16_t flags, const void *body, size_t size)
+struct nlmsghdr *netlink_built(int built, struct nl_msg *message)
 {
-	_cleanup_(nl_msg_freep) struct nl_msg *message = nlmsg_alloc_simple(type, NLM_F_REQUEST | flags);
-	void *room;
+	struct nlmsghdr *copy;
 
-	if (!message)
+	if (built < 0)
 		return NULL;
-	room = nlmsg_reserve(message, size, NLMSG_ALIGNTO);
-	if (!room)
+	copy = malloc(nlmsg_hdr(message)->nlmsg_len);
+	if (copy)
+		memcpy(copy, nlmsg_hdr(message), nlmsg_hdr(message)->nlmsg_len);
+	nlmsg_free(message);
+	return copy;
+}
+
+struct nlmsghdr *netlink_request(uint16_t type, uint16_t flags, const void *body, size_t size)
+{
+	struct nlmsghdr *header = calloc(1, NLMSG_SPACE(size));
+
+	if (!header)
 		return NULL;
-	memcpy(room, body, size);
-	return TAKE_PTR(message);
-}
-
-int netlink_put(struct nl_msg *message, int attribute, const void *data, size_t size)
-{
-	return errno_from_nl(nla_put(message, attribute, (int)size, data));
-}
-
-int netlink_put_u32(struct nl_msg *message, int attribute, uint32_t value)
-{
-	return netlink_put(message, attribute, &value, sizeof(value));
-}
-
-int netlink_put_ipv4(struct nl_msg *message, int attribute, uint32_t address)
-{
-	return netlink_put_u32(message, attribute, htonl(address));
+	*header = (struct nlmsghdr){ .nlmsg_len = NLMSG_LENGTH(size),
+				     .nlmsg_type = type,
+				     .nlmsg_flags = flags };
+	memcpy(NLMSG_DATA(header), body, size);
+	return header;
 }
 
 ssize_t netlink_receive(int fd, uint8_t **buffer, size_t *buffer_size)
@@ -279,37 +207,39 @@ static int take_error(const struct nlmsghdr *header, int *ret_error, char **ret_
 	return 0;
 }
 
-static int send_messages(Netlink *netlink, struct nl_msg **messages, size_t n, uint32_t *ret_sequence)
+static int send_messages(Netlink *netlink, struct nlmsghdr *const *messages, size_t n, uint16_t flags,
+			 uint32_t *ret_sequence)
 {
-	struct iovec iov[NETLINK_BATCH_MAX];
-	size_t total = 0;
-	int r;
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	static const uint8_t padding[NLMSG_ALIGNTO];
+	struct iovec iov[2 * NETLINK_BATCH_MAX];
+	struct msghdr message = {
+		.msg_name = &kernel, .msg_namelen = sizeof(kernel), .msg_iov = iov, .msg_iovlen = 2 * n
+	};
 
 	*ret_sequence = netlink->sequence;
 	for (size_t i = 0; i < n; i++) {
-		struct nlmsghdr *header = nlmsg_hdr(messages[i]);
+		struct nlmsghdr *header = messages[i];
+		size_t length = header->nlmsg_len;
 
+		header->nlmsg_flags |= NLM_F_REQUEST | flags;
 		header->nlmsg_pid = netlink->port;
 		header->nlmsg_seq = netlink->sequence++;
-		iov[i] = (struct iovec){ header, NLMSG_ALIGN(header->nlmsg_len) };
-		total += iov[i].iov_len;
+		iov[2 * i] = (struct iovec){ header, length };
+		iov[2 * i + 1] = (struct iovec){ (void *)padding, NLMSG_ALIGN(length) - length };
 	}
-	r = nl_send_iovec(netlink->socket, messages[0], iov, (unsigned)n);
-	if (r < 0)
-		return errno_from_nl(r);
-	return (size_t)r == total ? 0 : -EIO;
+	/* The kernel takes a datagram whole or not at all. */
+	return sendmsg(netlink->fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static int program_batch(Netlink *netlink, struct nl_msg **messages, size_t n, NetlinkAnswer *answers)
+static int program_batch(Netlink *netlink, struct nlmsghdr *const *messages, size_t n, NetlinkAnswer *answers)
 {
 	uint64_t deadline = now_usec() + NETLINK_ANSWER_USEC, answered = 0;
 	uint32_t sequence;
 	size_t missing = n;
 	int r;
 
-	for (size_t i = 0; i < n; i++)
-		nlmsg_hdr(messages[i])->nlmsg_flags |= NLM_F_ACK;
-	r = send_messages(netlink, messages, n, &sequence);
+	r = send_messages(netlink, messages, n, NLM_F_ACK, &sequence);
 	if (r < 0)
 		return r;
 
@@ -338,7 +268,7 @@ static int program_batch(Netlink *netlink, struct nl_msg **messages, size_t n, N
 	return 0;
 }
 
-int netlink_program(Netlink *netlink, struct nl_msg **messages, size_t n, NetlinkAnswer *answers)
+int netlink_program(Netlink *netlink, struct nlmsghdr *const *messages, size_t n, NetlinkAnswer *answers)
 {
 	STATIC_ASSERT(NETLINK_BATCH_MAX <= 64);
 
@@ -351,30 +281,37 @@ int netlink_program(Netlink *netlink, struct nl_msg **messages, size_t n, Netlin
 	return 0;
 }
 
-int netlink_program_one(Netlink *netlink, struct nl_msg *message, char **ret_text)
+int netlink_program_one(Netlink *netlink, struct nlmsghdr *message, char **ret_text)
 {
 	NetlinkAnswer answer = { 0 };
-	int r = netlink_program(netlink, &message, 1, &answer);
+	int r = message ? netlink_program(netlink, &message, 1, &answer) : -ENOMEM;
 
-	if (r < 0)
-		return r;
-	if (ret_text && answer.text) {
+	free(message);
+	if (r >= 0 && ret_text && answer.text) {
 		free(*ret_text);
 		*ret_text = TAKE_PTR(answer.text);
 	}
 	free(answer.text);
-	return answer.error;
+	return r < 0 ? r : answer.error;
 }
 
-/* Gather answers to one request. Return: 1 complete, 0 complete but interrupted, negative errno. */
-static int gather(Netlink *netlink, struct nl_msg *message, uint16_t type, bool dump, MessageList *list)
+/* What answers a question of this type. */
+static uint16_t answer_type(uint16_t type)
+{
+	return type == SOCK_DIAG_BY_FAMILY ? type : type - 2;
+}
+
+/* Hand on the answers to one request. Return: 0; -EAGAIN, complete but interrupted; another negative errno. */
+static int gather(Netlink *netlink, struct nlmsghdr *message, bool dump, NetlinkFunction function,
+		  void *userdata)
 {
 	uint64_t deadline = now_usec() + NETLINK_ANSWER_USEC;
+	uint16_t type = answer_type(message->nlmsg_type);
 	bool interrupted = false;
 	uint32_t sequence;
 	int r;
 
-	r = send_messages(netlink, &message, 1, &sequence);
+	r = send_messages(netlink, &message, 1, 0, &sequence);
 	if (r < 0)
 		return r;
 
@@ -405,16 +342,14 @@ static int gather(Netlink *netlink, struct nl_msg *message, uint16_t type, bool 
 				if (!dump)
 					return -EBADMSG;
 				r = take_error(header, &error, NULL);
-				return r < 0 ? r : error < 0 ? error : !interrupted;
+				return r < 0 ? r : error < 0 ? error : interrupted ? -EAGAIN : 0;
 			default:
 				if (header->nlmsg_type != type ||
 				    dump != !!(header->nlmsg_flags & NLM_F_MULTI))
 					return -EBADMSG;
-				r = message_list_add(list, header);
-				if (r < 0)
+				r = function(userdata, header);
+				if (r < 0 || !dump)
 					return r;
-				if (!dump)
-					return 1;
 			}
 		}
 		if (r < 0)
@@ -422,36 +357,38 @@ static int gather(Netlink *netlink, struct nl_msg *message, uint16_t type, bool 
 	}
 }
 
-int netlink_dump(Netlink *netlink, uint16_t type, const void *body, size_t size, MessageList *ret)
+int netlink_each(Netlink *netlink, uint16_t type, const void *body, size_t size, NetlinkFunction function,
+		 void *userdata)
 {
-	for (unsigned attempt = 0; attempt < NETLINK_DUMP_ATTEMPTS; attempt++) {
-		_cleanup_(nl_msg_freep) struct nl_msg *message =
-			netlink_message(type, NLM_F_DUMP, body, size);
-		_cleanup_(message_list_done) MessageList list = { 0 };
-		int r;
+	_cleanup_free_ struct nlmsghdr *message = netlink_request(type, NLM_F_DUMP, body, size);
 
-		if (!message)
-			return -ENOMEM;
-		r = gather(netlink, message, type - 2, true, &list);
-		if (r < 0)
+	return message ? gather(netlink, message, true, function, userdata) : -ENOMEM;
+}
+
+static int list_take(void *userdata, const struct nlmsghdr *header)
+{
+	return message_list_add(userdata, header);
+}
+
+int netlink_dump(Netlink *netlink, uint16_t type, const void *body, size_t size, MessageList *list)
+{
+	const MessageList before = *list;
+
+	for (unsigned attempt = 0; attempt < NETLINK_DUMP_ATTEMPTS; attempt++) {
+		int r = netlink_each(netlink, type, body, size, list_take, list);
+
+		if (r != -EAGAIN)
 			return r;
-		if (r > 0) {
-			*ret = list;
-			list = (MessageList){ 0 };
-			return 0;
-		}
+		list->size = before.size;
+		list->n_messages = before.n_messages;
 	}
 	return -EBUSY;
 }
 
-int netlink_ask(Netlink *netlink, struct nl_msg *message, MessageList *ret)
+int netlink_ask(Netlink *netlink, struct nlmsghdr *message, MessageList *ret)
 {
-	_cleanup_(message_list_done) MessageList list = { 0 };
-	int r = gather(netlink, message, nlmsg_hdr(message)->nlmsg_type - 2, false, &list);
+	int r = message ? gather(netlink, message, false, list_take, ret) : -ENOMEM;
 
-	if (r < 0)
-		return r;
-	*ret = list;
-	list = (MessageList){ 0 };
-	return 0;
+	free(message);
+	return r;
 }

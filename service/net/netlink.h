@@ -2,14 +2,13 @@
 #pragma once
 
 /*
- * One NETLINK_ROUTE socket and the three ways to use it: program in batches, dump, ask one question. Messages
- * are built with libnl (netlink/msg.h); answers are read raw, since libnl's caches merge what must be told
- * apart (routes of equal destination and metric). Here, and only here, libnl's error numbers become errno.
+ * One bound netlink socket and the three ways to use it: program in batches, dump, ask one question. Messages
+ * are built with libnl-route's objects and kept as the bytes that they are; answers are read raw, since
+ * libnl's caches merge what must be told apart (routes of equal destination and metric).
  */
 
 #include "service/net/message.h"
 
-#include <netlink/attr.h>
 #include <netlink/msg.h>
 
 typedef struct Netlink Netlink;
@@ -25,9 +24,9 @@ typedef struct Netlink Netlink;
  * errno. */
 int netlink_open(int protocol, uint32_t groups, int *ret_fd);
 
-/* Wrap fd, which stays the caller's. Return: 0; -ENOTSOCK when it is no bound NETLINK_ROUTE socket; -ENOMEM.
- */
-int netlink_new(int fd, Netlink **ret);
+/* Use fd, which stays the caller's and open. Return: 0; -ENOTSOCK when it is no bound socket of protocol;
+ * -ENOMEM. */
+int netlink_new(int fd, int protocol, Netlink **ret);
 Netlink *netlink_free(Netlink *netlink);
 DEFINE_CLEANUP(Netlink, netlink_free)
 
@@ -39,36 +38,37 @@ typedef struct NetlinkAnswer {
 
 void netlink_answers_free(NetlinkAnswer *answers, size_t n);
 
-/* A new request. Return: NULL without memory. flags: NLM_F_CREATE... The body is copied. */
-struct nl_msg *netlink_message(uint16_t type, uint16_t flags, const void *body, size_t size);
-static inline void nl_msg_freep(struct nl_msg **m)
-{
-	if (*m)
-		nlmsg_free(*m);
-	*m = NULL;
-}
-/* Append one attribute. Return: 0 or a negative errno. */
-int netlink_put(struct nl_msg *message, int attribute, const void *data, size_t size);
-int netlink_put_u32(struct nl_msg *message, int attribute, uint32_t value);
-int netlink_put_ipv4(struct nl_msg *message, int attribute, uint32_t address /* host order */);
+/* What one of libnl's builders made, as its bytes, to be freed with free(). built: what it returned. Return:
+ * NULL without memory. */
+struct nlmsghdr *netlink_built(int built, struct nl_msg *message);
+/* A request with nothing but a body, which is copied. Return: NULL without memory. */
+struct nlmsghdr *netlink_request(uint16_t type, uint16_t flags, const void *body, size_t size);
 
 /*
  * Send n requests, many in one sendmsg(2), and gather the acknowledgement of each into answers[n].
  * Return: 0 when each was answered (whatever the answer); -ETIMEDOUT; another negative errno.
  */
-int netlink_program(Netlink *netlink, struct nl_msg **messages, size_t n, NetlinkAnswer *answers);
-/* The same for one request. Return: its answer, with *ret_text (may be NULL). */
-int netlink_program_one(Netlink *netlink, struct nl_msg *message, char **ret_text);
+int netlink_program(Netlink *netlink, struct nlmsghdr *const *messages, size_t n, NetlinkAnswer *answers);
+/* The same for one request, which is freed; NULL is -ENOMEM. Return: its answer, with *ret_text (may be
+ * NULL). */
+int netlink_program_one(Netlink *netlink, struct nlmsghdr *message, char **ret_text);
+
+/* Return: 0 or a negative errno, which ends the dump. */
+typedef int (*NetlinkFunction)(void *userdata, const struct nlmsghdr *header);
 
 /*
- * Everything that a dump request of type (RTM_GET...) with this body brings; only messages of type type - 2
- * (RTM_NEW...) are accepted. Return: 0; -EBUSY when it changed under every attempt; -EMSGSIZE above the
- * bounds; -EOPNOTSUPP and -EAFNOSUPPORT from a kernel without it; -EBADMSG; -ETIMEDOUT. *ret is set only on
- * success.
+ * Everything that a dump request of type with this body brings; only messages of the answering type
+ * (RTM_NEW... for RTM_GET...) are accepted. Return: 0; -EAGAIN when it changed meanwhile; -EOPNOTSUPP and
+ * -EAFNOSUPPORT from a kernel without it; -EBADMSG; -ETIMEDOUT; what function returned.
  */
-int netlink_dump(Netlink *netlink, uint16_t type, const void *body, size_t size, MessageList *ret);
-/* One question, one answer. Return: as netlink_dump(), or the kernel's refusal. */
-int netlink_ask(Netlink *netlink, struct nl_msg *message, MessageList *ret);
+int netlink_each(Netlink *netlink, uint16_t type, const void *body, size_t size, NetlinkFunction function,
+		 void *userdata);
+/* The same, whole, behind what list holds. Return: likewise; -EBUSY when it changed under every attempt;
+ * -EMSGSIZE above the bounds. */
+int netlink_dump(Netlink *netlink, uint16_t type, const void *body, size_t size, MessageList *list);
+/* One question, which is freed, one answer into an empty list. Return: as netlink_each(), or the kernel's
+ * refusal; -ENOMEM for NULL. */
+int netlink_ask(Netlink *netlink, struct nlmsghdr *message, MessageList *ret);
 
 /*
  * One datagram that waits on a netlink socket, never blocking, into a buffer that grows (bounded). Datagrams

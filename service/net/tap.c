@@ -128,7 +128,7 @@ int tap_open(int *ret_fd, char **ret_problem)
 	return 0;
 }
 
-int tap_step_filter(Denial *denial, char **ret_problem)
+int tap_step_filter(Denial *denial, MeantKind kind, char **ret_problem)
 {
 	static const uint8_t far_end[ETH_ALEN] = ROUTES_FAR_END_MAC;
 	_cleanup_free_ struct tun_filter *filter = calloc(1, sizeof(*filter) + ETH_ALEN);

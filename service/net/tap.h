@@ -17,4 +17,4 @@ int tun_make(const char *name, int kind, int *ret_fd, char **ret_problem);
 /* Could a device be made, as far as can be seen without making one? Return: as above. */
 int tun_look(char **ret_problem);
 
-int tap_step_filter(Denial *denial, char **ret_problem);
+int tap_step_filter(Denial *denial, MeantKind kind, char **ret_problem);

@@ -4,7 +4,6 @@
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "service/net/message.h"
@@ -12,8 +11,6 @@
 
 /* net/unix/diag.c of the kernel compares with sk_state: bound datagram sockets without a peer are closed. */
 #define STATES (1u << TCP_LISTEN | 1u << TCP_CLOSE)
-#define SEQUENCE 1u
-#define ANSWER_MSEC 2000
 
 void unix_sockets_done(UnixSockets *sockets)
 {
@@ -75,77 +72,26 @@ int unix_sockets_take(UnixSockets *sockets, const struct nlmsghdr *header)
 	return add(sockets, RTA_DATA(name), attribute_size(name), &file, uid);
 }
 
-static int ask(int fd)
+static int take(void *userdata, const struct nlmsghdr *header)
 {
-	struct {
-		struct nlmsghdr header;
-		struct unix_diag_req body;
-	} request = {
-		.header = { .nlmsg_len = sizeof(request),
-			    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			    .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-			    .nlmsg_seq = SEQUENCE },
-		.body = { .sdiag_family = AF_UNIX,
-			  .udiag_states = STATES,
-			  .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS | UDIAG_SHOW_UID },
-	};
-
-	return send(fd, &request, sizeof(request), 0) < 0 ? -errno : 0;
-}
-
-/* Return: 1 at the end of the dump, 0 when more comes, or a negative errno. */
-static int take_datagram(UnixSockets *sockets, const void *data, size_t size)
-{
-	const struct nlmsghdr *header;
-	size_t offset = 0;
-	int r;
-
-	while ((r = message_walk(data, size, &offset, &header)) == 1) {
-		const int *error;
-		const void *rest;
-		size_t rest_size;
-
-		if (header->nlmsg_seq != SEQUENCE)
-			continue;
-		if (header->nlmsg_type == SOCK_DIAG_BY_FAMILY) {
-			r = unix_sockets_take(sockets, header);
-			if (r < 0)
-				return r;
-			continue;
-		}
-		if (header->nlmsg_type != NLMSG_DONE && header->nlmsg_type != NLMSG_ERROR)
-			continue;
-		/* Both begin with an int: 0 or a negative errno (struct nlmsgerr; netlink(7)). */
-		error = message_body(header, sizeof(*error), &rest, &rest_size);
-		if (!error || *error > 0)
-			return -EBADMSG;
-		return *error < 0 ? *error : 1;
-	}
-	return r;
+	return unix_sockets_take(userdata, header);
 }
 
 int unix_sockets_read(UnixSockets *ret)
 {
+	const struct unix_diag_req body = { .sdiag_family = AF_UNIX,
+					    .udiag_states = STATES,
+					    .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_VFS | UDIAG_SHOW_UID };
 	_cleanup_(unix_sockets_done) UnixSockets sockets = { 0 };
-	_cleanup_free_ uint8_t *buffer = NULL;
+	_cleanup_(netlink_freep) Netlink *netlink = NULL;
 	_cleanup_close_ int fd = FD_NONE;
-	size_t buffer_size = 0;
 	int r;
 
 	r = netlink_open(NETLINK_SOCK_DIAG, 0, &fd);
-	if (r == 0)
-		r = ask(fd);
-	while (r == 0) {
-		struct pollfd readable = { .fd = fd, .events = POLLIN };
-		ssize_t n = netlink_receive(fd, &buffer, &buffer_size);
-
-		if (n >= 0)
-			r = take_datagram(&sockets, buffer, (size_t)n);
-		else if (n != -EAGAIN)
-			r = (int)n;
-		else if (poll(&readable, 1, ANSWER_MSEC) == 0)
-			r = -ETIMEDOUT;
-	}
+	if (r >= 0)
+		r = netlink_new(fd, NETLINK_SOCK_DIAG, &netlink);
+	if (r >= 0)
+		r = netlink_each(netlink, SOCK_DIAG_BY_FAMILY, &body, sizeof(body), take, &sockets);
 	if (r < 0)
 		return r;
 	*ret = sockets;

@@ -4,7 +4,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-#include "service/net/host-watch.h"
+#include "service/net/host.h"
 
 #define AGAIN_USEC USEC_PER_SEC
 /* Between two looks lies this much, and so many times what the last one took. */

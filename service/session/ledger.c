@@ -272,7 +272,7 @@ int ledger_new(sd_event *event, const Network *network, LedgerFunction function,
 	_cleanup_(ledger_freep) Ledger *ledger = NULL;
 	int r;
 
-	if (network->denial.ledger_index == 0) {
+	if (network->denial.devices.ledger == 0) {
 		*ret = NULL;
 		return 0;
 	}

@@ -2,9 +2,7 @@
 #include "service/session/network.h"
 
 #include "dbus/names.h"
-#include "service/net/denial-change.h"
-#include "service/net/flows.h"
-#include "service/net/host-watch.h"
+#include "service/net/diag.h"
 #include "service/net/host.h"
 #include "service/net/monitor.h"
 

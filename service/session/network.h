@@ -38,7 +38,7 @@ void network_done(Network *network);
 int network_read_back(Network *network, char **ret_problem);
 /*
  * Make the table of routes anew, of network->host and the configuration as they are now, and bring the
- * namespace there (denial-change.h); flows to what is denied then are ended. What was left out is told in
+ * namespace there (denial.h); flows to what is denied then are ended. What was left out is told in
  * network->denial.warnings, what the table itself warns of in network->routes.warnings. Nothing when not
  * jailed. Return: 0; -EREMCHG: the session must end; another negative errno: nothing was changed. All with
  * *ret_problem, but -ENOMEM.

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "service/net/peer-owner.h"
+#include "service/net/diag.h"
 #include "service/session/program.h"
 #include "service/session/relay-child.h"
 #include "service/session/relay.h"

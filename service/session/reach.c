@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/reach.h"
 
-#include "service/net/denial-change.h"
-
 #define EXPIRY_ACCURACY_USEC (20 * USEC_PER_MSEC)
 
 struct Reach {

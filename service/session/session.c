@@ -230,7 +230,7 @@ static void on_link_stop(void *userdata, uint64_t grace_usec, const char *why)
 
 static int on_link_table(void *userdata, LinkTable table, LinkRow **ret_rows, uint32_t *ret_n)
 {
-	const Session *session = userdata;
+	Session *session = userdata;
 
 	return tables_make(&(TablesSource){ .plan = session->planned ? &session->plan : NULL,
 					    .network = &session->network,

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "dbus/base.h"
-#include "service/net/socket-inode.h"
+#include "service/net/diag.h"
 
 /* In a second; who asks more often is told nothing. */
 #define SOCKET_OWNER_LOOKUPS_MAX 50u

@@ -3,7 +3,6 @@
 
 #include <time.h>
 
-#include "service/net/route-state.h"
 #include "service/plan/exposure.h"
 #include "service/session/link-server.h"
 
@@ -140,18 +139,17 @@ static void make_ports(Rows *rows, const Ports *ports)
 }
 
 /* None where the host's network is shared: there is nothing of ours in it. */
-static int make_routes(Rows *rows, const Network *network)
+static int make_routes(Rows *rows, Network *network)
 {
 	_cleanup_free_ RouteShown *shown = NULL;
-	size_t n = 0;
-	int r;
+	ssize_t n;
 
 	if (!network->jailed)
 		return 0;
 	if (!network->denial_open)
 		return -EINPROGRESS;
-	r = routes_show(&network->denial, &shown, &n);
-	for (size_t i = 0; i < n; i++) {
+	n = denial_show(&network->denial, &shown);
+	for (ssize_t i = 0; i < n; i++) {
 		char text[ROUTE_TEXT_MAX];
 
 		rows_add(rows, 5,
@@ -159,7 +157,7 @@ static int make_routes(Rows *rows, const Network *network)
 						route_verdict_to_string(shown[i].verdict), shown[i].device,
 						shown[i].reason, shown[i].state });
 	}
-	return r;
+	return n < 0 ? (int)n : 0;
 }
 
 static int make_exposure(Rows *rows, const Plan *plan)

@@ -13,7 +13,7 @@
 
 typedef struct TablesSource {
 	const Plan *plan; /* NULL before there is one */
-	const Network *network;
+	Network *network;
 	const Reach *reach; /* NULL before there is one */
 	Ledger *ledger;     /* may be NULL */
 	const Ports *ports; /* NULL where none cross */

@@ -145,17 +145,19 @@ int __wrap_ioctl(int fd, unsigned long request, void *argument)
 
 static int neighbour_fading(const Denial *denial)
 {
-	static const uint8_t mac[6] = ROUTES_FAR_END_MAC;
-	struct ndmsg body = { .ndm_family = AF_INET,
-			      .ndm_ifindex = denial->jail_index,
-			      .ndm_state = NUD_REACHABLE };
-	_cleanup_(nl_msg_freep) struct nl_msg *message =
-		netlink_message(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_EXCL, &body, sizeof(body));
+	for (size_t i = 0; i < denial->meant.n; i++) {
+		struct nlmsghdr *message = denial->meant.rows[i].message, *changed;
 
-	if (!message || netlink_put_ipv4(message, NDA_DST, ROUTES_FAR_END) < 0 ||
-	    netlink_put(message, NDA_LLADDR, mac, sizeof(mac)) < 0)
-		return -ENOMEM;
-	return netlink_program_one(denial->netlink, message, NULL);
+		if (denial->meant.rows[i].kind != MEANT_NEIGHBOUR)
+			continue;
+		changed = malloc(message->nlmsg_len);
+		if (!changed)
+			return -ENOMEM;
+		memcpy(changed, message, message->nlmsg_len);
+		((struct ndmsg *)NLMSG_DATA(changed))->ndm_state = NUD_REACHABLE;
+		return netlink_program_one(denial->netlink, changed, NULL);
+	}
+	abort();
 }
 
 /* ---- rows of the table of routes ---- */
@@ -180,7 +182,7 @@ static void offer_routes(const Denial *denial)
 		if (row->length < 32)
 			offer("route", i, "narrower", what);
 		/* Each alone: the other still answers, so nothing passes. */
-		if (denial->ledger_index > 0) {
+		if (denial->devices.ledger > 0) {
 			offer("route", i, "without prohibit", what);
 			offer("route", i, "without ledger", what);
 		}
@@ -209,6 +211,7 @@ static int step_apply(Denial *denial, const DenialStep *step, size_t number, cha
 {
 	const RouteTable *routes = denial->routes;
 	RouteTable changed = *routes;
+	Meant meant = denial->meant;
 	int r;
 
 	if (mutation_is("step") && mutation.index == number) {
@@ -218,7 +221,7 @@ static int step_apply(Denial *denial, const DenialStep *step, size_t number, cha
 			return neighbour_fading(denial);
 	}
 	if (!mutation_is("route"))
-		return step->apply(denial, ret_problem);
+		return step->apply(denial, step->kind, ret_problem);
 	if (mutation.index >= routes->n_rows)
 		abort();
 	changed.rows = calloc(routes->n_rows, sizeof(RouteRow));
@@ -226,9 +229,12 @@ static int step_apply(Denial *denial, const DenialStep *step, size_t number, cha
 		return -ENOMEM;
 	memcpy(changed.rows, routes->rows, routes->n_rows * sizeof(RouteRow));
 	row_mutate(&changed.rows[mutation.index], step->name);
-	denial->routes = &changed;
-	r = step->apply(denial, ret_problem);
-	denial->routes = routes;
+	r = meant_make(&changed, &denial->devices, &denial->meant);
+	if (r == 0) {
+		r = step->apply(denial, step->kind, ret_problem);
+		meant_done(&denial->meant);
+	}
+	denial->meant = meant;
 	free(changed.rows);
 	return r;
 }

@@ -5,9 +5,8 @@
  * never leaves, what both allow always does, and what is there afterwards is what was meant.
  */
 
-#include "service/net/denial-change.h"
-#include "service/net/flows.h"
-#include "service/net/route.h"
+#include "service/net/denial.h"
+#include "service/net/diag.h"
 #include "tests/net/jail.h"
 
 #include <arpa/inet.h>
@@ -197,31 +196,40 @@ static void test_never_wider(void **state)
 /* By the ledger, where there is one. */
 static void assert_denied(const Closed *closed, uint32_t address)
 {
-	Route route;
+	ReadBack read = { 0 };
 
-	assert_int_equal(route_lookup(closed->denial.netlink, address, &route), 0);
-	assert_int_equal(route.device, closed->denial.ledger_index);
-	assert_false(route.has_gateway);
+	read_back_lookup(closed->denial.netlink, address, &read);
+	assert_int_equal(read.lookup, 0);
+	assert_int_equal(read.device, closed->denial.devices.ledger);
+	assert_int_equal(read.gateway, 0);
+}
+
+static void assert_open(const Closed *closed, uint32_t address)
+{
+	ReadBack read = { 0 };
+
+	read_back_lookup(closed->denial.netlink, address, &read);
+	assert_int_equal(read.lookup, 0);
+	assert_int_equal(read.device, closed->denial.devices.jail);
+	assert_int_equal(read.gateway, ROUTES_FAR_END);
 }
 
 static void test_table_follows(void **state)
 {
 	Closed closed;
-	Route route;
 
 	close_network(&closed, table_of("", 0));
 	assert_denied(&closed, 0x0a010203);
 	change(&closed, "allow-ip = 10.1.2.3", 0);
-	assert_int_equal(route_lookup(closed.denial.netlink, 0x0a010203, &route), 0);
-	assert_int_equal(route.gateway, ROUTES_FAR_END);
+	assert_open(&closed, 0x0a010203);
 	/* What the host has come to have is denied, the rest stays. */
 	change(&closed, "allow-ip = 10.1.2.3", 2);
 	assert_denied(&closed, 0x08080808);
-	assert_int_equal(route_lookup(closed.denial.netlink, 0x0a010203, &route), 0);
+	assert_open(&closed, 0x0a010203);
 	change(&closed, "", 2);
 	assert_denied(&closed, 0x0a010203);
 	change(&closed, "", 0);
-	assert_int_equal(route_lookup(closed.denial.netlink, 0x08080808, &route), 0);
+	assert_open(&closed, 0x08080808);
 	open_network(&closed);
 }
 
@@ -229,17 +237,14 @@ static void test_table_follows(void **state)
 static void test_equal_prefix(void **state)
 {
 	Closed closed;
-	Route route;
 
 	close_network(&closed, table_of("allow-ip = 192.168.0.0/16\nallow-ip = 168.63.129.16", 0));
-	assert_int_equal(route_lookup(closed.denial.netlink, 0xc0a80101, &route), 0);
-	assert_int_equal(route.device, closed.denial.jail_index);
+	assert_open(&closed, 0xc0a80101);
 	change(&closed, "", 0);
 	assert_denied(&closed, 0xc0a80101);
 	assert_denied(&closed, 0xa83f8110);
 	change(&closed, "allow-ip = 192.168.0.0/16", 0);
-	assert_int_equal(route_lookup(closed.denial.netlink, 0xc0a80101, &route), 0);
-	assert_int_equal(route.device, closed.denial.jail_index);
+	assert_open(&closed, 0xc0a80101);
 	assert_denied(&closed, 0xa83f8110);
 	open_network(&closed);
 }

@@ -5,12 +5,7 @@
  * whatever is missing must be refused by the steps, the self-test or the read-back.
  */
 
-#include "service/net/address.h"
-#include "service/net/ledger-device.h"
 #include "service/net/link.h"
-#include "service/net/neighbour.h"
-#include "service/net/route.h"
-#include "service/net/rule.h"
 #include "service/net/tap.h"
 #include "tests/net/jail.h"
 
@@ -21,42 +16,42 @@
 
 static const char *left_out; /* the step's name */
 
-#define STEP(function, title)                                                                  \
-	static int without_##function(Denial *denial, char **ret_problem)                      \
-	{                                                                                      \
-		return left_out && streq(left_out, title) ? 0 : function(denial, ret_problem); \
+#define STEP(name, function, title)                                                                  \
+	static int name(Denial *denial, MeantKind kind, char **ret_problem)                          \
+	{                                                                                            \
+		return left_out && streq(left_out, title) ? 0 : function(denial, kind, ret_problem); \
 	}
 
-STEP(link_step_loopback, "loopback")
-STEP(rule_step_tables, "tables")
-STEP(address_step, "address")
-STEP(tap_step_filter, "filter")
-STEP(link_step_reverse_path, "reverse-path")
-STEP(link_step_jail, "device")
-STEP(neighbour_step, "neighbour")
-STEP(route_step_prohibits, "prohibits")
-STEP(ledger_step, "ledger")
-STEP(route_step_forwarder, "forwarder")
-STEP(route_step_allow_ip, "allow-ip")
-STEP(route_step_default, "default")
-STEP(route_step_far_end, "far-end")
+STEP(loopback_or_not, link_step_loopback, "loopback")
+STEP(tables_or_not, denial_part_tables, "tables")
+STEP(address_or_not, denial_send, "address")
+STEP(filter_or_not, tap_step_filter, "filter")
+STEP(reverse_path_or_not, link_step_reverse_path, "reverse-path")
+STEP(device_or_not, link_step_jail, "device")
+STEP(far_end_or_not, denial_send, "far-end")
+STEP(neighbour_or_not, denial_send, "neighbour")
+STEP(prohibits_or_not, denial_send, "prohibits")
+STEP(ledger_or_not, link_step_ledger, "ledger")
+STEP(forwarder_or_not, denial_send, "forwarder")
+STEP(allow_ip_or_not, denial_send, "allow-ip")
+STEP(default_or_not, denial_send, "default")
 
 /* clang-format off */
 const DenialStep denial_steps[] = {
-	{ "loopback", without_link_step_loopback },
-	{ "tables", without_rule_step_tables },
-	{ "address", without_address_step },
-	{ "filter", without_tap_step_filter },
-	{ "reverse-path", without_link_step_reverse_path },
-	{ "device", without_link_step_jail },
-	{ "far-end", without_route_step_far_end },
-	{ "neighbour", without_neighbour_step },
-	{ "prohibits", without_route_step_prohibits },
-	{ "ledger", without_ledger_step },
-	{ "forwarder", without_route_step_forwarder },
-	{ "allow-ip", without_route_step_allow_ip },
-	{ "default", without_route_step_default },
-	{ NULL, NULL },
+	{ "loopback", loopback_or_not, MEANT_NOTHING },
+	{ "tables", tables_or_not, MEANT_NOTHING },
+	{ "address", address_or_not, MEANT_ADDRESS },
+	{ "filter", filter_or_not, MEANT_NOTHING },
+	{ "reverse-path", reverse_path_or_not, MEANT_NOTHING },
+	{ "device", device_or_not, MEANT_NOTHING },
+	{ "far-end", far_end_or_not, MEANT_FAR_END },
+	{ "neighbour", neighbour_or_not, MEANT_NEIGHBOUR },
+	{ "prohibits", prohibits_or_not, MEANT_PROHIBIT },
+	{ "ledger", ledger_or_not, MEANT_LEDGER },
+	{ "forwarder", forwarder_or_not, MEANT_FORWARDER },
+	{ "allow-ip", allow_ip_or_not, MEANT_ALLOW },
+	{ "default", default_or_not, MEANT_DEFAULT },
+	{ NULL, NULL, MEANT_NOTHING },
 };
 /* clang-format on */
 

@@ -3,13 +3,13 @@
 /* The denial as it is shipped: applied, tested by itself, read back; for root and for an ordinary user. */
 
 #include "service/net/monitor.h"
-#include "service/net/neighbour.h"
 #include "service/net/self-test.h"
 #include "service/plan/config.h"
 #include "tests/net/jail.h"
 
 #include <fcntl.h>
 #include <linux/if_tun.h>
+#include <linux/neighbour.h>
 #include <linux/netlink.h>
 #include <net/if.h>
 #include <poll.h>
@@ -41,10 +41,9 @@ static unsigned count_neighbours(const Denial *denial)
 
 	assert_int_equal(netlink_dump(denial->netlink, RTM_GETNEIGH, &body, sizeof(body), &list), 0);
 	while ((header = message_list_next(&list, &offset))) {
-		Neighbour neighbour;
+		const struct ndmsg *neighbour = NLMSG_DATA(header);
 
-		assert_int_equal(neighbour_decode(header, &neighbour), 0);
-		found += neighbour.device == (uint32_t)denial->jail_index;
+		found += neighbour->ndm_ifindex == (int)denial->devices.jail;
 	}
 	return found;
 }
@@ -100,7 +99,7 @@ static void test_without_ledger(void **state)
 	    denial_apply(&denial, &problem) < 0 || jail_run(&jail, jail_self_test, NULL, &problem) < 0 ||
 	    denial_read_back(&denial, &problem) < 0)
 		fail_msg("%s", problem);
-	assert_int_equal(denial.ledger_index, 0);
+	assert_int_equal(denial.devices.ledger, 0);
 	denial_done(&denial);
 	jail_stop(&jail);
 }

@@ -2,7 +2,6 @@
 
 /* host_network_read() against networks that ip(8) builds in namespaces of their own. */
 
-#include "service/net/host-watch.h"
 #include "service/net/host.h"
 #include "service/net/netlink.h"
 #include "tests/net/jail.h"

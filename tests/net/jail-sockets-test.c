@@ -3,7 +3,6 @@
 /* What a machine may lack: each reason why there is no tap has its own sentence; IPv6 that cannot be switched
  * off. */
 
-#include "service/net/address.h"
 #include "tests/net/jail.h"
 
 #include <sched.h>
@@ -90,10 +89,9 @@ static unsigned count_generated(const Denial *denial)
 	if (netlink_dump(denial->netlink, RTM_GETADDR, &body, sizeof(body), &list) < 0)
 		return UINT32_MAX;
 	while ((header = message_list_next(&list, &offset))) {
-		Address address;
+		const struct ifaddrmsg *address = NLMSG_DATA(header);
 
-		if (address_decode(header, &address) < 0 || address.device == (uint32_t)denial->jail_index)
-			found++;
+		found += address->ifa_index == denial->devices.jail;
 	}
 	return found;
 }
@@ -123,7 +121,7 @@ static int try_read_only_sysctl(void)
 	if (count_generated(&denial) != 0)
 		return 4;
 	/* Held against a jail without IPv6, the same namespace differs. */
-	denial.ipv6_off = true;
+	denial.devices.ipv6_off = true;
 	if (denial_read_back(&denial, &problem) != -EREMCHG || !strstr(problem, "IPv6"))
 		return 3;
 	denial_done(&denial);

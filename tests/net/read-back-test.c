@@ -5,7 +5,6 @@
  * that names it.
  */
 
-#include "service/net/read-back.h"
 #include "tests/net/jail.h"
 
 #include <fcntl.h>
@@ -143,7 +142,7 @@ static const Mutation mutations[] = {
 	{ "neigh add 10.0.0.5 lladdr " FAR_MAC " dev jail0 nud reachable", "neighbour 10.0.0.5" },
 	{ "neigh add 224.0.0.5 lladdr " FAR_MAC " dev jail0 nud noarp", "neighbour 224.0.0.5" },
 	{ "neigh replace 192.0.0.1 lladdr 02:00:00:00:00:02 dev jail0 nud permanent", "link address" },
-	{ "neigh replace 192.0.0.1 lladdr " FAR_MAC " dev jail0 nud reachable", "not permanent" },
+	{ "neigh replace 192.0.0.1 lladdr " FAR_MAC " dev jail0 nud reachable", "state" },
 	{ "neigh replace 192.0.0.1 lladdr " FAR_MAC " dev jail0 nud permanent router", "flags" },
 	{ "neigh del 192.0.0.1 dev jail0", "192.0.0.1 is missing" },
 	{ "neigh add proxy 10.0.0.5 dev jail0", "proxy" },
@@ -265,8 +264,8 @@ static void test_ipv6_stays(void **state)
 	Denial *denial = both[1];
 	_cleanup_free_ char *problem = NULL;
 
-	assert_true(denial->ipv6_off);
-	denial->ipv6_off = false;
+	assert_true(denial->devices.ipv6_off);
+	denial->devices.ipv6_off = false;
 	if (jail_run(both[0], mutate, "ipv6", &problem) < 0 || denial_read_back(denial, &problem) < 0)
 		fail_msg("%s", problem);
 	if (jail_run(both[0], mutate, "-6 addr add fe80::5/64 dev jail0", &problem) < 0 ||
@@ -287,7 +286,7 @@ static void test_mutations(void **state)
 		assert_int_equal(closed_jail(&one), 0);
 		both = one;
 		if (mutation->ipv6_stays)
-			((Denial *)both[1])->ipv6_off = false;
+			((Denial *)both[1])->devices.ipv6_off = false;
 		r = jail_run(both[0], mutate, mutation->commands, &problem);
 		if (r < 0) {
 			print_error("%s: %s\n", mutation->commands, problem);
@@ -356,8 +355,8 @@ static void test_fallback_devices(void **state)
 		_cleanup_free_ char *problem = NULL;
 		_cleanup_(read_back_done) ReadBack read = { 0 };
 
-		assert_int_equal(read_back_gather(denial->netlink, denial->routes, &read, &problem), 0);
-		add_device(&read.links, devices[i].name, devices[i].kind, devices[i].flags);
+		assert_int_equal(read_back_gather(denial, &read, &problem), 0);
+		add_device(&read.messages, devices[i].name, devices[i].kind, devices[i].flags);
 		assert_int_equal(read_back_check(&read, denial, &problem), devices[i].fine ? 0 : -EREMCHG);
 	}
 }

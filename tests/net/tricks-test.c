@@ -6,12 +6,7 @@
  * tap.
  */
 
-#include "service/net/address.h"
-#include "service/net/ledger-device.h"
 #include "service/net/link.h"
-#include "service/net/neighbour.h"
-#include "service/net/route.h"
-#include "service/net/rule.h"
 #include "service/net/tap.h"
 #include "tests/net/jail.h"
 
@@ -31,27 +26,27 @@
 static bool with_filter;
 static const char *device; /* that the ways name */
 
-static int filter_or_not(Denial *denial, char **ret_problem)
+static int filter_or_not(Denial *denial, MeantKind kind, char **ret_problem)
 {
-	return with_filter ? tap_step_filter(denial, ret_problem) : 0;
+	return with_filter ? tap_step_filter(denial, kind, ret_problem) : 0;
 }
 
 /* clang-format off */
 const DenialStep denial_steps[] = {
-	{ "loopback", link_step_loopback },
-	{ "tables", rule_step_tables },
-	{ "address", address_step },
-	{ "filter", filter_or_not },
-	{ "reverse-path", link_step_reverse_path },
-	{ "device", link_step_jail },
-	{ "far-end", route_step_far_end },
-	{ "neighbour", neighbour_step },
-	{ "prohibits", route_step_prohibits },
-	{ "ledger", ledger_step },
-	{ "forwarder", route_step_forwarder },
-	{ "allow-ip", route_step_allow_ip },
-	{ "default", route_step_default },
-	{ NULL, NULL },
+	{ "loopback", link_step_loopback, MEANT_NOTHING },
+	{ "tables", denial_part_tables, MEANT_NOTHING },
+	{ "address", denial_send, MEANT_ADDRESS },
+	{ "filter", filter_or_not, MEANT_NOTHING },
+	{ "reverse-path", link_step_reverse_path, MEANT_NOTHING },
+	{ "device", link_step_jail, MEANT_NOTHING },
+	{ "far-end", denial_send, MEANT_FAR_END },
+	{ "neighbour", denial_send, MEANT_NEIGHBOUR },
+	{ "prohibits", denial_send, MEANT_PROHIBIT },
+	{ "ledger", link_step_ledger, MEANT_LEDGER },
+	{ "forwarder", denial_send, MEANT_FORWARDER },
+	{ "allow-ip", denial_send, MEANT_ALLOW },
+	{ "default", denial_send, MEANT_DEFAULT },
+	{ NULL, NULL, MEANT_NOTHING },
 };
 /* clang-format on */
 

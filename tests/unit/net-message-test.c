@@ -2,12 +2,9 @@
 
 /* Messages as bytes: nothing believes a length, and what is not understood is named. */
 
-#include "service/net/address.h"
 #include "service/net/link.h"
-#include "service/net/neighbour.h"
+#include "service/net/meant.h"
 #include "service/net/public-address.h"
-#include "service/net/route.h"
-#include "service/net/rule.h"
 
 #include <arpa/inet.h>
 #include <linux/fib_rules.h>
@@ -24,6 +21,8 @@ typedef struct Made {
 		uint8_t bytes[512];
 	};
 } Made;
+
+static const JailDevices devices = { .lo = 1, .jail = 2 };
 
 static void start(Made *made, uint16_t type, const void *body, size_t size)
 {
@@ -47,6 +46,20 @@ static void put(Made *made, uint16_t type, const void *data, size_t size)
 static void put_u32(Made *made, uint16_t type, uint32_t value)
 {
 	put(made, type, &value, sizeof(value));
+}
+
+static int name_of(const struct nlmsghdr *header, char **ret)
+{
+	Said said;
+
+	return said_read(header, &said) ?: said_name(&said, ret);
+}
+
+static bool is_kernels(const struct nlmsghdr *header)
+{
+	Said said;
+
+	return said_read(header, &said) == 0 && said_is_kernels(&said, &devices);
 }
 
 static void test_walk(void **state)
@@ -162,12 +175,9 @@ static void test_list_bound(void **state)
 static void test_short_messages(void **state)
 {
 	struct rtmsg body = { .rtm_family = AF_INET, .rtm_dst_len = 8, .rtm_type = RTN_PROHIBIT };
+	_cleanup_free_ char *name = NULL;
 	Made made;
-	Route route;
-	Address address;
-	Neighbour neighbour;
 	Link link;
-	Rule rule;
 
 	start(&made, RTM_NEWROUTE, &body, sizeof(body));
 	put_u32(&made, RTA_DST, htonl(0x0a000000));
@@ -181,125 +191,140 @@ static void test_short_messages(void **state)
 		copy->nlmsg_len = length;
 		for (size_t i = 0; i < ELEMENTSOF(types); i++) {
 			copy->nlmsg_type = types[i];
-			(void)route_decode(copy, &route);
-			(void)address_decode(copy, &address);
-			(void)neighbour_decode(copy, &neighbour);
+			_cleanup_free_ char *short_name = NULL;
+
 			(void)link_parse(copy, &link);
-			(void)rule_decode(copy, &rule);
+			(void)name_of(copy, &short_name);
+			(void)is_kernels(copy);
 		}
 	}
-	assert_int_equal(route_decode(&made.header, &route), 0);
-	assert_int_equal(route.destination, 0x0a000000);
-	assert_int_equal(route.metric, 4096);
-	assert_int_equal(route.attribute, 0);
-	assert_int_equal(address_decode(&made.header, &address), -EBADMSG);
+	assert_int_equal(name_of(&made.header, &name), 0);
+	assert_string_equal(name, "the route to 10.0.0.0/8 in table 0 with metric 4096");
 
 	/* a destination that is missing, or longer than its family */
 	body.rtm_dst_len = 33;
 	start(&made, RTM_NEWROUTE, &body, sizeof(body));
 	put_u32(&made, RTA_DST, 0);
-	assert_int_equal(route_decode(&made.header, &route), -EBADMSG);
+	assert_int_equal(name_of(&made.header, &name), -EBADMSG);
 	body.rtm_dst_len = 8;
 	start(&made, RTM_NEWROUTE, &body, sizeof(body));
-	assert_int_equal(route_decode(&made.header, &route), -EBADMSG);
+	assert_int_equal(name_of(&made.header, &name), -EBADMSG);
 	body.rtm_family = AF_INET6;
 	start(&made, RTM_NEWROUTE, &body, sizeof(body));
 	put(&made, RTA_DST, "1234", 4);
-	assert_int_equal(route_decode(&made.header, &route), -EBADMSG);
-	body.rtm_family = 77;
-	start(&made, RTM_NEWROUTE, &body, sizeof(body));
-	assert_int_equal(route_decode(&made.header, &route), -EAFNOSUPPORT);
+	assert_int_equal(name_of(&made.header, &name), -EBADMSG);
 }
 
-/* An attribute that this program has never heard of is a difference too. */
+static void add_all(const Meant *meant, MessageList *list)
+{
+	for (size_t i = 0; i < meant->n; i++)
+		assert_int_equal(message_list_add(list, meant->rows[i].message), 0);
+}
+
+/* An attribute that this program has never heard of is a difference too, and so is a family. */
 static void test_attribute_of_the_future(void **state)
 {
-	struct rtmsg route_body = { .rtm_family = AF_INET };
-	struct fib_rule_hdr rule_body = { .family = AF_INET,
-					  .table = RT_TABLE_LOCAL,
-					  .action = FR_ACT_TO_TBL };
-	struct ifaddrmsg address_body = { .ifa_family = AF_INET, .ifa_prefixlen = 32 };
-	struct ndmsg neighbour_body = { .ndm_family = AF_INET };
-	_cleanup_free_ char *problem = NULL;
-	char text[ROUTE_ATTRIBUTE_TEXT_MAX];
-	Neighbour neighbour;
-	Address address;
-	Route route;
-	Rule rule;
+	RouteRow rows[] = { { 0x0a000000, 8, ROUTE_DENY, NULL }, { 0, 0, ROUTE_INTERNET, NULL } };
+	const RouteTable routes = { .rows = rows, .n_rows = ELEMENTSOF(rows) };
+	_cleanup_(message_list_done) MessageList list = { 0 };
+	const struct rtmsg strange = { .rtm_family = 77 };
+	_cleanup_(meant_done) Meant meant = { 0 };
 	Made made;
 
-	start(&made, RTM_NEWROUTE, &route_body, sizeof(route_body));
-	put_u32(&made, 200, 1);
-	assert_int_equal(route_decode(&made.header, &route), 0);
-	assert_int_equal(route.attribute, 200);
-	assert_string_equal(route_attribute_to_string(200, text), "the attribute 200");
+	assert_int_equal(meant_make(&routes, &devices, &meant), 0);
+	add_all(&meant, &list);
+	assert_int_equal(meant_compare(&meant, &devices, &list, NULL), 0);
+	for (size_t i = 0; i < meant.n; i++) {
+		struct nlmsghdr *header = meant.rows[i].message;
+		_cleanup_(message_list_done) MessageList changed = { 0 };
+		_cleanup_free_ char *problem = NULL;
 
-	start(&made, RTM_NEWRULE, &rule_body, sizeof(rule_body));
-	assert_int_equal(rule_decode(&made.header, &rule), 0);
-	assert_int_equal(rule_is_kernels(&rule, &problem), 0);
-	put_u32(&made, 200, 1);
-	assert_int_equal(rule_decode(&made.header, &rule), 0);
-	assert_int_equal(rule_is_kernels(&rule, &problem), -EREMCHG);
+		start(&made, header->nlmsg_type, NLMSG_DATA(header), header->nlmsg_len - NLMSG_HDRLEN);
+		put_u32(&made, 200, 1);
+		add_all(&meant, &changed);
+		assert_int_equal(message_list_add(&changed, &made.header), 0);
+		assert_int_equal(meant_compare(&meant, &devices, &changed, &problem), -EREMCHG);
+		assert_non_null(strstr(problem, "is there twice: the second has the attribute 200"));
+	}
+	start(&made, RTM_NEWROUTE, &strange, sizeof(strange));
+	assert_int_equal(message_list_add(&list, &made.header), 0);
+	assert_int_equal(meant_compare(&meant, &devices, &list, NULL), -EREMCHG);
+}
 
-	start(&made, RTM_NEWADDR, &address_body, sizeof(address_body));
-	put_u32(&made, IFA_LOCAL, 1);
-	put_u32(&made, 200, 1);
-	assert_int_equal(address_decode(&made.header, &address), 0);
-	assert_int_equal(address.attribute, 200);
+typedef struct Neighbour {
+	uint8_t family, flags;
+	uint16_t state;
+	uint8_t address[16], mac[6];
+	bool has_mac, odd_mac, protocol;
+} Neighbour;
 
-	start(&made, RTM_NEWNEIGH, &neighbour_body, sizeof(neighbour_body));
-	put_u32(&made, NDA_DST, 1);
-	put_u32(&made, 200, 1);
-	assert_int_equal(neighbour_decode(&made.header, &neighbour), 0);
-	assert_int_equal(neighbour.attribute, 200);
+static bool is_harmless(const Neighbour *n)
+{
+	const struct ndmsg body = {
+		.ndm_family = n->family, .ndm_ifindex = 2, .ndm_state = n->state, .ndm_flags = n->flags
+	};
+	Made made;
+
+	start(&made, RTM_NEWNEIGH, &body, sizeof(body));
+	put(&made, NDA_DST, n->address, n->family == AF_INET ? 4 : 16);
+	if (n->has_mac)
+		put(&made, NDA_LLADDR, n->mac, sizeof(n->mac));
+	else if (n->odd_mac)
+		put(&made, NDA_LLADDR, n->mac, 4);
+	if (n->protocol)
+		put_u32(&made, NDA_PROTOCOL, 5);
+	return is_kernels(&made.header);
 }
 
 static void test_harmless_neighbours(void **state)
 {
 	const Neighbour harmless[] = {
-		{ .family = AF_INET, .state = NUD_INCOMPLETE, .address = 0x0a000001 },
-		{ .family = AF_INET, .state = NUD_FAILED, .address = 0x0a000001 },
+		{ .family = AF_INET, .state = NUD_INCOMPLETE, .address = { 10, 0, 0, 1 } },
+		{ .family = AF_INET, .state = NUD_FAILED, .address = { 10, 0, 0, 1 } },
 		{ .family = AF_INET,
 		  .state = NUD_NOARP,
-		  .address = 0xe1020304,
+		  .address = { 0xe1, 2, 3, 4 },
 		  .has_mac = true,
 		  .mac = { 1, 0, 0x5e, 2, 3, 4 } },
 		{ .family = AF_INET,
 		  .state = NUD_NOARP,
-		  .address = 0xffffffff,
+		  .address = { 255, 255, 255, 255 },
 		  .has_mac = true,
 		  .mac = { 255, 255, 255, 255, 255, 255 } },
 		{ .family = AF_INET6,
 		  .state = NUD_NOARP,
-		  .bytes = { 0xff, 2, [15] = 0x16 },
+		  .address = { 0xff, 2, [15] = 0x16 },
 		  .has_mac = true,
 		  .mac = { 0x33, 0x33, 0, 0, 0, 0x16 } },
 	};
+	const Neighbour far_end = { .family = AF_INET, .state = NUD_FAILED, .address = { 192, 0, 0, 1 } };
 
+	assert_false(is_harmless(&far_end));
 	for (size_t i = 0; i < ELEMENTSOF(harmless); i++) {
 		Neighbour n = harmless[i];
 
-		assert_true(neighbour_is_harmless(&n));
+		assert_true(is_harmless(&n));
 		n.flags = NTF_ROUTER;
-		assert_false(neighbour_is_harmless(&n));
+		assert_false(is_harmless(&n));
 		n = harmless[i];
-		n.attribute = NDA_PROTOCOL;
-		assert_false(neighbour_is_harmless(&n));
+		n.protocol = true;
+		assert_false(is_harmless(&n));
 		n = harmless[i];
 		n.odd_mac = true;
-		assert_false(neighbour_is_harmless(&n));
+		n.has_mac = false;
+		assert_false(is_harmless(&n));
 		for (unsigned bit = 0; bit < 8; bit++) {
 			n = harmless[i];
 			n.state = (uint16_t)(1u << bit);
 			if (n.state == NUD_INCOMPLETE || n.state == NUD_FAILED ||
 			    (n.has_mac && n.state == NUD_NOARP))
 				continue;
-			assert_false(neighbour_is_harmless(&n));
+			assert_false(is_harmless(&n));
 		}
 		for (unsigned byte = 0; n.has_mac && byte < 6; byte++) {
 			n = harmless[i];
 			n.mac[byte] ^= 0x10;
-			assert_false(neighbour_is_harmless(&n));
+			assert_false(is_harmless(&n));
 		}
 	}
 }

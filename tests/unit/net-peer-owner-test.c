@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "service/net/peer-owner.h"
+#include "service/net/diag.h"
 
 #define OTHER 65534
 

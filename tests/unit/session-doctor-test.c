@@ -9,27 +9,27 @@
 
 #define ROWS_MAX 64
 
-typedef struct Said {
+typedef struct Told {
 	Row rows[ROWS_MAX];
 	size_t n;
-} Said;
+} Told;
 
 static void on_row(void *userdata, const Row *row)
 {
-	Said *said = userdata;
+	Told *said = userdata;
 
 	assert_true(said->n < ROWS_MAX);
 	assert_int_equal(
 		row_make(row->id, row->status, row->title, row->detail, row->fix, &said->rows[said->n++]), 0);
 }
 
-static void said_done(Said *said)
+static void said_done(Told *said)
 {
 	for (size_t i = 0; i < said->n; i++)
 		row_done(&said->rows[i]);
 }
 
-static const Row *find(const Said *said, const char *id)
+static const Row *find(const Told *said, const char *id)
 {
 	const Row *found = NULL;
 
@@ -44,7 +44,7 @@ static const Row *find(const Said *said, const char *id)
 /* The row of a step that failed and the refusal of the launch are one sentence. */
 static void refused_in_the_words_of(const char *sentence)
 {
-	_cleanup_(said_done) Said said = { .n = 0 };
+	_cleanup_(said_done) Told said = { .n = 0 };
 	_cleanup_(doctor_freep) Doctor *doctor = doctor_new(on_row, &said);
 	_cleanup_free_ char *whole = NULL;
 	const Row *row;
@@ -86,7 +86,7 @@ static void what_lies_behind_was_not_tried(void **state)
 	static const char *const behind[] = { DOCTOR_CHAIN_ROUTES, DOCTOR_CHAIN_PROC, DOCTOR_CHAIN_PLAN,
 					      DOCTOR_CHAIN_MOUNTS, DOCTOR_CHAIN_WIRE, DOCTOR_CHAIN_AGENT,
 					      DOCTOR_ANSWERS };
-	_cleanup_(said_done) Said said = { .n = 0 };
+	_cleanup_(said_done) Told said = { .n = 0 };
 	_cleanup_(doctor_freep) Doctor *doctor = doctor_new(on_row, &said);
 
 	doctor_passed(doctor, DOCTOR_CHAIN_PROGRAMS, "there");
@@ -133,7 +133,7 @@ static void every_row_has_a_title(void **state)
 /* A directory of the doctor's own is gone with it. */
 static void its_directory_goes(void **state)
 {
-	_cleanup_(said_done) Said said = { .n = 0 };
+	_cleanup_(said_done) Told said = { .n = 0 };
 	Doctor *doctor = doctor_new(on_row, &said);
 	_cleanup_free_ char *path = strdup(doctor_make_directory(doctor));
 
