@@ -13,7 +13,7 @@ static const struct {
 	{ probes_sockets, &probes_sockets_count },   { probes_families, &probes_families_count },
 	{ probes_links, &probes_links_count },       { probes_reach, &probes_reach_count },
 	{ probes_host, &probes_host_count },         { probes_ipv6, &probes_ipv6_count },
-	{ probes_handles, &probes_handles_count },
+	{ probes_handles, &probes_handles_count },   { probes_state, &probes_state_count },
 };
 
 const Probe *probe_at(size_t index)

@@ -26,3 +26,4 @@ PROBE_TABLE(probes_reach);
 PROBE_TABLE(probes_host);
 PROBE_TABLE(probes_ipv6);
 PROBE_TABLE(probes_handles);
+PROBE_TABLE(probes_state);

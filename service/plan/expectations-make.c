@@ -4,6 +4,7 @@
 #include "dbus/names.h"
 #include "service/plan/entry-guard.h"
 #include "service/plan/mount-list.h"
+#include "service/plan/profile.h"
 
 /*
  * The plan, copied entry by entry: this file leaves nothing out and knows no entry by its name, so that what
@@ -146,6 +147,52 @@ static int copy_files(const ExpectationFacts *facts, Expectations *e)
 	return error;
 }
 
+/* directory: below the home, or NULL for it; name: below that, a directory's with a slash at its end, or NULL. */
+static int add_state(Expectations *e, const ExpectationFacts *facts, StateKind kind, const char *directory,
+		     const char *name)
+{
+	ExpectedState *grown = reallocarray(e->states, e->n_states + 1, sizeof(*grown)), *state;
+	int n = name ? (int)strlen(name) - profile_is_directory(name) : 0;
+
+	if (!grown)
+		return -ENOMEM;
+	e->states = grown;
+	state = &grown[e->n_states++];
+	*state = (ExpectedState){ .kind = kind };
+	if (asprintf(&state->base, "%s%s%s", e->home, directory ? "/" : "", directory ?: "") < 0)
+		state->base = NULL;
+	if (!state->base ||
+	    asprintf(&state->path, "%s%s%.*s", state->base, name ? "/" : "", n, name ?: "") < 0)
+		state->path = NULL;
+	if (!state->path)
+		return -ENOMEM;
+	state->object = facts->identify_path(state->path);
+	return 0;
+}
+
+/* Of all agents: who runs one keeps nothing of the others' in sight either. */
+static int copy_states(const SessionRequest *request, const ExpectationFacts *facts, Expectations *e)
+{
+	const Profile *profile;
+	int r;
+
+	if (!facts->identify_path)
+		return 0;
+	r = add_state(e, facts, STATE_HOME, NULL, NULL);
+	for (size_t i = 0; r == 0 && (profile = profile_at(i)); i++) {
+		if (!profile->state)
+			continue;
+		r = add_state(e, facts, STATE_ALL, profile->state, NULL);
+		for (size_t j = 0; r == 0 && profile->orders[j]; j++)
+			r = add_state(e, facts, STATE_ORDERS, profile->state, profile->orders[j]);
+		for (size_t j = 0; r == 0 && profile->session_names[j]; j++)
+			r = add_state(e, facts, STATE_SESSION, profile->state, profile->session_names[j]);
+		if (r == 0 && profile->transcripts && !config_history_all(&request->config))
+			r = add_state(e, facts, STATE_TRANSCRIPTS, profile->state, profile->transcripts);
+	}
+	return r;
+}
+
 static int copy_routes(const RouteTable *routes, Expectations *e)
 {
 	int error = 0;
@@ -269,6 +316,8 @@ int expectations_make(const Plan *plan, const SessionRequest *request, const Exp
 
 	if (r == 0)
 		r = copy_request(request, &expectations);
+	if (r == 0)
+		r = copy_states(request, facts, &expectations);
 	if (r == 0)
 		r = copy_routes(facts->routes, &expectations);
 	if (r == 0)

@@ -36,6 +36,11 @@ void expectations_done(Expectations *expectations)
 	for (size_t i = 0; i < e->n_files; i++)
 		free(e->files[i].path);
 	free(e->files);
+	for (size_t i = 0; i < e->n_states; i++) {
+		free(e->states[i].base);
+		free(e->states[i].path);
+	}
+	free(e->states);
 	for (size_t i = 0; i < e->n_variables; i++) {
 		free(e->variables[i].name);
 		free(e->variables[i].value);
@@ -73,6 +78,14 @@ void expectations_done(Expectations *expectations)
 }
 
 /* ---- parts ---- */
+
+static bool is_within(const char *path, const char *directory)
+{
+	size_t n = strlen(directory);
+
+	return streq(directory, "/") ||
+	       (strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0'));
+}
 
 static void pack_bool(PackWriter *w, bool value)
 {
@@ -240,6 +253,13 @@ static void pack_tables(PackWriter *w, const Expectations *e)
 		pack_string(w, e->files[i].path);
 		pack_object(w, &e->files[i].object);
 	}
+	pack_u32(w, (uint32_t)e->n_states);
+	for (size_t i = 0; i < e->n_states; i++) {
+		pack_u32(w, e->states[i].kind);
+		pack_string(w, e->states[i].base);
+		pack_string(w, e->states[i].path);
+		pack_object(w, &e->states[i].object);
+	}
 	pack_u32(w, (uint32_t)e->n_variables);
 	for (size_t i = 0; i < e->n_variables; i++) {
 		pack_string(w, e->variables[i].name);
@@ -273,6 +293,15 @@ static void unpack_tables(PackReader *r, Expectations *e)
 	for (size_t i = 0; i < e->n_files && !r->error; i++) {
 		e->files[i].path = unpack_string(r, TEXT_MAX);
 		unpack_object(r, &e->files[i].object);
+	}
+	e->states = unpack_table(r, 45, sizeof(*e->states), &e->n_states);
+	for (size_t i = 0; i < e->n_states && !r->error; i++) {
+		e->states[i].kind = (StateKind)unpack_enum(r, STATE_KIND_MAX);
+		e->states[i].base = unpack_string(r, TEXT_MAX);
+		e->states[i].path = unpack_string(r, TEXT_MAX);
+		unpack_object(r, &e->states[i].object);
+		if (!r->error && !is_within(e->states[i].path, e->states[i].base))
+			r->error = -EBADMSG;
 	}
 	e->variables = unpack_table(r, 9, sizeof(*e->variables), &e->n_variables);
 	for (size_t i = 0; i < e->n_variables && !r->error; i++) {
@@ -425,14 +454,6 @@ int expectations_decode(const void *data, size_t size, Expectations *ret)
 }
 
 /* ---- questions ---- */
-
-static bool is_within(const char *path, const char *directory)
-{
-	size_t n = strlen(directory);
-
-	return streq(directory, "/") ||
-	       (strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0'));
-}
 
 const ExpectedEntry *expectations_covering(const Expectations *expectations, const char *path)
 {

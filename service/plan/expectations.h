@@ -76,6 +76,23 @@ typedef struct ExpectedFile {
 	ObjectIdentity object; /* outside; unknown where there is none */
 } ExpectedFile;
 
+/* What an agent keeps outside, of this user's, that no session may see: its state is in three kinds (profile.h). */
+typedef enum StateKind {
+	STATE_HOME,        /* where those lie and would be made: never tried by itself */
+	STATE_ALL,         /* the directory, and with it every name that no list has */
+	STATE_ORDERS,      /* what a running agent takes orders from */
+	STATE_SESSION,     /* what is of a session */
+	STATE_TRANSCRIPTS, /* of all projects */
+	STATE_KIND_MAX,
+} StateKind;
+
+typedef struct ExpectedState {
+	StateKind kind;
+	char *base;            /* the state directory of that agent */
+	char *path;            /* it, or below it */
+	ObjectIdentity object; /* outside; unknown where there is none */
+} ExpectedState;
+
 typedef struct ExpectedVariable {
 	char *name;
 	char *value; /* NULL where it may be a secret: the name alone is expected */
@@ -175,6 +192,8 @@ typedef struct Expectations {
 	size_t n_entries;
 	ExpectedFile *files;
 	size_t n_files;
+	ExpectedState *states;
+	size_t n_states;
 	ExpectedVariable *variables;
 	size_t n_variables;
 	char **guarded;       /* directories of the entry-point guard */

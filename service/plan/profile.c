@@ -23,6 +23,7 @@ static const Profile profiles[] = {
 		 * target of the alias that Claude puts into a person's shell. */
 		.session_names = LIST("daemon.lock", "daemon.status.json", "daemon/", "ide/", "jobs/",
 				      "local/", "sessions/", "shell-snapshots/"),
+		.orders = LIST("daemon/dispatch/x.json", "jobs/x.json"),
 		.settings = LIST("settings.json", ".claude.json"),
 		.program_keys = LIST("command", "args", "apiKeyHelper", "awsAuthRefresh",
 				     "awsCredentialExport", "headersHelper", "otelHeadersHelper"),
@@ -50,6 +51,7 @@ static const Profile profiles[] = {
 		 * links to the running program. */
 		.session_names = LIST("app-server-control/", "app-server-daemon/", "packages/",
 				      "shell_snapshots/", "tmp/"),
+		.orders = LIST("queue_1.sqlite", "app-server-control/app-server-control.sock"),
 		.settings = LIST("config.toml", "hooks.json"),
 		.program_keys = LIST("command", "args", "notify"),
 		.transcripts = "sessions",
@@ -73,6 +75,7 @@ static const Profile profiles[] = {
 				      "agent/models.json", "agent/settings.json"),
 		.account_locks = LIST("agent/auth.json.lock", "agent/settings.json.lock"),
 		.session_names = LIST(),
+		.orders = LIST(),
 		.settings = LIST("agent/settings.json", "agent/mcp.json"),
 		.program_keys = LIST("command", "args", "shellPath"),
 		.transcripts = "agent/sessions",
@@ -88,6 +91,7 @@ static const Profile profiles[] = {
 		.account_files = LIST(),
 		.account_locks = LIST(),
 		.session_names = LIST(),
+		.orders = LIST(),
 		.settings = LIST(),
 		.program_keys = LIST(),
 		.first_arguments = LIST(),

@@ -33,9 +33,10 @@ typedef struct Profile {
 	const char *home_file; /* an account file that the person's own agent has in the home under this name;
 				  inside, a link to the one in the state; or NULL */
 	const char *const *session_names; /* "jobs/" is a directory, "daemon.lock" a file */
-	const char *const *settings;      /* account files in which command lines name programs */
-	const char *const *program_keys;  /* the keys there whose values are command lines */
-	const char *transcripts;          /* the directory of them, or NULL */
+	const char *const *orders;   /* where a running agent takes orders from: files, for Verify's probes */
+	const char *const *settings; /* account files in which command lines name programs */
+	const char *const *program_keys; /* the keys there whose values are command lines */
+	const char *transcripts;         /* the directory of them, or NULL */
 	Transcripts transcripts_kept;
 	const char *const *first_arguments;   /* put before the caller's */
 	const char *const *removed_arguments; /* exact matches taken out of the caller's */

@@ -135,7 +135,7 @@ class Row:
         self.transcripts, self.kept = one("transcripts"), re.search(r"TRANSCRIPTS_(\w+)", text)
         self.kept = self.kept.group(1) if self.kept else None
         self.directories, self.files = many("account_directories"), many("account_files")
-        self.locks, self.session = many("account_locks"), many("session_names")
+        self.locks, self.session, self.orders = many("account_locks"), many("session_names"), many("orders")
 
     def transcripts_of(self, cwd):
         """The directory below the state where it keeps what it was told in cwd, if it keeps it so."""

@@ -48,6 +48,12 @@ static bool show_machine(const Entry *entry, Entry *changed)
 	case ENTRY_DEV:
 	case ENTRY_PROC:
 		break;
+	case ENTRY_BIND:
+		/* A directory of the jail's own, for this workspace alone. */
+		if (entry->device || !entry->source || streq(entry->source, entry->destination) ||
+		    !strstr(entry->source, "/.local/state/claude-sandbox/projects/"))
+			return false;
+		break;
 	default:
 		return false;
 	}

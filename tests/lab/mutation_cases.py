@@ -23,6 +23,8 @@ from case import CONFIG, SESSIONS, equal, holds, test
 from device_cases import stand_in
 from exposure_cases import furnish, worktree
 from hostile_cases import own
+from kinds import clear, rows
+from kinds_cases import fill
 from listener_cases import Listener
 from machine import ALICE, ROOT, SOURCE, TOOLS
 
@@ -276,6 +278,36 @@ def every_change_is_noticed(lab):
             difference = list(difflib.unified_diff(f.read().splitlines(), text.splitlines(), "docs/mutation.md", "found",
                                                    lineterm="", n=0))
         holds(not difference, "the table is another:\n" + "\n".join(difference[:60]))
+
+
+@test(120, needs="bus")
+def probes_notice_state_of_outside(lab):
+    """An agent's state is the machine's, and what is of a session is the workspace's: probes get out."""
+    install_mutants(lab)
+    for row in rows():
+        clear(ALICE, row)
+        fill(ALICE, row)
+        own(ALICE, f"{ALICE.home}/project")
+        scene = Scene(ALICE, row.name)
+        wanted = {(f"~/{row.state}", "the machine's"): {"p111", "p112"} | ({"p109"} if row.orders else set())
+                  | ({"p110"} if row.session else set())}
+        for name in row.session:
+            if name.endswith("/"):
+                wanted[f"~/{row.state}/{name.rstrip('/')}", "dropped"] = {"p110"}
+        changes = [(group, index, how, plain(what, ALICE).split("\t")[0]) for group, index, how, what in offers(scene, ALICE)]
+        scene.command[scene.command.index("-v")] = "-P"
+        run = scene.run("list:/dev/null")
+        run.end()
+        holds(len(run.rows) > 120 and not run.failed(), f"nothing is changed: {run}")
+        tried = set()
+        for group, index, how, path in changes:
+            if group == "entry" and (path, how) in wanted:
+                run = scene.run(f"{group}:{index}:{how}")
+                run.end()
+                found = {number for number in run.failed() if number[0] == "p"}
+                holds(wanted[path, how] <= found, f"{row.name}, {path}, {how}: {found}: {run}")
+                tried.add((path, how))
+        equal(tried, set(wanted), row.name)
 
 
 @test(200, needs="bus")

@@ -8,10 +8,14 @@ import system
 from bus_cases import Held
 from case import SANDBOX, equal, holds, test
 from hostile_cases import own
+from kinds import WATCHER, Sessions, clear, rows
+from kinds_cases import fill, is_account
 from listener_cases import Listener
 from machine import ALICE, ROOT
 from sabotage_cases import sabotage, steps
 from verify_cases import verify
+
+exec(WATCHER)                                              # the same one as inside
 
 BOTH = (ALICE, ROOT)
 # those that aim at addresses, which a shared network has
@@ -108,6 +112,27 @@ def with_much_in_the_plan(lab):
             blocked(lab, user, "shell", cwd=workspace, env=env)
             equal([line for line in listed(user.home, "/srv/shared") if line not in before and "/.local/state" not in line], [],
                   f"{user}: left behind")
+
+
+@test(120, needs="bus")
+def in_an_agents_state(lab):
+    """What agents keep outside is another's inside, and one who looks on outside sees nothing of the attempts."""
+    for row in rows():
+        clear(ALICE, row)
+        fill(ALICE, row)
+        cwd = lab.workspace(ALICE)
+        with Sessions(lab, ALICE, row) as sessions:
+            agent = sessions.start()
+            outside = Watcher(f"{ALICE.home}/{row.state}")
+            outside.look()
+            verdicts = [blocked(lab, ALICE, row.name, cwd=cwd), blocked(lab, ALICE, lab.sessions()[0])]
+            for verdict in verdicts:
+                for number in ("p109", "p110", "p111", "p112"):
+                    holds("the workspace's" in verdict.rows[number]["detail"] or number != "p111", f"{row.name}: {verdict.rows[number]}")
+            # row 17 opens files without a name in what is the account's
+            equal([name for name in outside.look() if not is_account(row, name)], [], f"{row.name}: seen outside")
+            os.close(outside.fd)
+            sessions.end(agent)
 
 
 def escaped(lab, user, *left_out):

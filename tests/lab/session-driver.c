@@ -4,13 +4,13 @@
  * Runs one `session` without a bus or a service: does what the service and launch do, and prints what the
  * session says. Root starts it.
  *
- *     session-driver [-u USER] [-c CONFIGURATION-LINE]... [-E NAME=VALUE]... [-d DIRECTORY] [-t] [-v] [-j]
+ *     session-driver [-u USER] [-c CONFIGURATION-LINE]... [-E NAME=VALUE]... [-d DIRECTORY] [-t] [-v] [-P] [-j]
  *                    [-T TABLE]... [-k SECONDS] [-e] [-x SESSION] AGENT [ARGUMENT]...
  *
  * -E: the caller's environment, in the place of a small one. -v: Verify runs in the agent's place; each of
- * its rows is printed to standard output, with tabs between id, status, title and detail. -j: Verify joins
- * the agent when it runs, its rows are printed likewise, and then the session is stopped. -t: a PTY in place
- * of 0, 1 and 2, what it shows goes to standard output; otherwise 0, 1 and 2 are passed. -T: a table by its
+ * its rows is printed to standard output, with tabs between id, status, title and detail. -P: likewise, with the
+ * probes. -j: Verify joins the agent when it runs, its rows are printed likewise, and then the session is
+ * stopped. -t: a PTY in place of 0, 1 and 2, what it shows goes to standard output; otherwise 0, 1 and 2 are passed. -T: a table by its
  * number, when the agent runs. -k: a stop with so much grace, when the agent runs. -e: the lifeline is closed
  * when the agent runs. Link and lifeline are printed to standard error, a line each. Exit: the agent's status
  * (128 and the number of a signal), 125 when the launch failed.
@@ -47,7 +47,7 @@ typedef struct Driver {
 	struct passwd *user;
 	char *configuration, *guard;
 	char **environment;
-	bool terminal, close_lifeline, verify, join;
+	bool terminal, close_lifeline, verify, join, probes;
 	int stop_seconds;
 	unsigned tables[TABLES_MAX], n_tables;
 	int link_fd, lifeline_fd, master_fd;
@@ -75,6 +75,7 @@ static int make_request(const Driver *driver)
 				   .login_shell = driver->user->pw_shell,
 				   .argv = driver->arguments,
 				   .environment = driver->environment ?: (char **)usual,
+				   .probes = driver->probes,
 				   .purpose = driver->verify ? PURPOSE_VERIFY : PURPOSE_AGENT,
 				   .cwd = (char *)driver->directory,
 				   .descriptors = driver->verify ? 0 : 7,
@@ -350,7 +351,7 @@ static void parse(Driver *driver, int argc, char **argv)
 	const char *user = "root";
 	int option;
 
-	while ((option = getopt(argc, argv, "+u:c:E:d:tvjT:k:ex:")) >= 0) {
+	while ((option = getopt(argc, argv, "+u:c:E:d:tvPjT:k:ex:")) >= 0) {
 		char *more = NULL;
 
 		switch (option) {
@@ -369,6 +370,9 @@ static void parse(Driver *driver, int argc, char **argv)
 			break;
 		case 'v':
 			driver->verify = true;
+			break;
+		case 'P':
+			driver->verify = driver->probes = true;
 			break;
 		case 'j':
 			driver->join = true;

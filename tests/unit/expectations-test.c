@@ -112,6 +112,11 @@ static void every_entry_is_expected(void **state)
 	assert_string_equal(e.agent, "claude");
 	assert_false(e.forbid_namespaces);
 	assert_true(e.n_files > 10);
+	/* Of every agent. */
+	assert_true(e.n_states > 10);
+	assert_string_equal(e.states[0].path, "/home/user");
+	assert_string_equal(e.states[1].path, "/home/user/.claude");
+	assert_int_equal(e.states[1].object.inode, strlen("/home/user/.claude"));
 }
 
 static void secrets_are_left_out(void **state)
@@ -177,6 +182,7 @@ static void comes_back_whole(void **state)
 	assert_string_equal(back.host_mounts, e.host_mounts);
 	assert_string_equal(back.jail_mounts, "2 0 8:2 / / ro - ext4 /dev/sdb rw\n");
 	assert_int_equal(back.terminal.node, 99);
+	assert_int_equal(back.n_states, e.n_states);
 	assert_int_equal(back.n_processes, 1);
 	assert_true(back.processes[0].below);
 	assert_int_equal(back.processes[0].capabilities[CAPABILITY_EFFECTIVE], 5);

@@ -137,6 +137,45 @@ static void read_only_mount(Expectations *e)
 	assert_int_equal(mount(NULL, "/tmp/ro", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
 }
 
+static ExpectedState states[3];
+
+/* The state that is here is the person's own. */
+static void add_state(Expectations *e, StateKind kind, const char *path, const char *object)
+{
+	e->states = states;
+	states[e->n_states++] = (ExpectedState){ .kind = kind,
+						 .base = strdup("/tmp/state"),
+						 .path = strdup(path),
+						 .object = measure_target(object) };
+}
+
+static void state_of_outside(Expectations *e)
+{
+	static const StateKind kinds[] = { STATE_ORDERS, STATE_TRANSCRIPTS };
+
+	assert_int_equal(mkdir("/tmp/state", 0700), 0);
+	add_state(e, STATE_ALL, "/tmp/state", "/tmp/state");
+	for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
+		add_state(e, kinds[i], "/tmp/state/daemon/x", "/none");
+}
+
+/* The state is the workspace's, and so is what lies in it. */
+static void session_in_state(Expectations *e)
+{
+	assert_int_equal(mkdir("/tmp/state", 0700), 0);
+	assert_int_equal(mkdir("/tmp/state/daemon", 0700), 0);
+	add_state(e, STATE_SESSION, "/tmp/state/daemon", "/none");
+}
+
+/* A directory of it is another's by a second mount. */
+static void session_of_outside(Expectations *e)
+{
+	assert_int_equal(mkdir("/tmp/other", 0700), 0);
+	session_in_state(e);
+	assert_int_equal(mount("/tmp/other", "/tmp/state/daemon", NULL, MS_BIND, NULL), 0);
+	states[0].object = measure_target("/tmp/other");
+}
+
 static ExpectedBait baits[2];
 
 static void bait(Expectations *e, BaitKind kind, const char *name, uint16_t port)
@@ -384,6 +423,11 @@ static const Proof proofs[] = {
 	{ "p106", SETTING_ADDRESSES, NULL },
 	{ "p107", 0, first_network, has_namespace_handles },
 	{ "p108", 0, other_mounts, has_mount_lists },
+	{ "p109", 0, state_of_outside },
+	{ "p110", 0, session_in_state },
+	{ "p110", 0, session_of_outside },
+	{ "p111", 0, state_of_outside },
+	{ "p112", 0, state_of_outside },
 	/* By other evidence, where nobody answers. */
 	{ "p84", SETTING_WIRE, NULL },
 	{ "p85", SETTING_WIRE, NULL },
