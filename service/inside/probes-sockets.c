@@ -9,6 +9,7 @@
 #include "service/inside/probe-child.h"
 #include "service/inside/probe-socket.h"
 #include "service/inside/probe-tables.h"
+#include "service/plan/name-services.h"
 
 #define LISTED_MAX 300u
 #define FLAG_LISTENS 0x10000u /* __SO_ACCEPTCON, include/uapi/linux/net.h */
@@ -204,21 +205,16 @@ static void attempt_services(Probing *p)
 		"/var/run/tailscale/tailscaled.sock",
 		"/run/spire/sockets/agent.sock",
 		"/run/vault/agent.sock",
+		"/run/nslcd/socket",
+		"/run/samba/winbindd/pipe",
+		"/run/systemd/userdb/io.systemd.DynamicUser",
+		"/run/systemd/userdb/io.systemd.Multiplexer",
+		"/var/lib/sss/pipes/pam",
+		"/var/lib/sss/pipes/ssh",
+		"/var/lib/sss/pipes/sudo",
 	};
 
 	connect_each(p, paths, ELEMENTSOF(paths));
-}
-
-/* Answers to getpwnam(3) and the like are what an agent needs to have, and all that these give. */
-static bool is_name_service(const char *path)
-{
-	static const char *const directories[] = { "/var/run/nscd/", "/run/nscd/", "/var/cache/nscd/",
-						   "/var/lib/sss/pipes/", "/run/systemd/userdb/" };
-
-	for (size_t i = 0; i < ELEMENTSOF(directories); i++)
-		if (starts_with(path, directories[i]))
-			return true;
-	return false;
 }
 
 /* "Num RefCount Protocol Flags Type St Inode Path" (proc(5)), of the network namespace that we see. */
@@ -243,7 +239,7 @@ static void attempt_listed(Probing *p)
 			continue;
 		path = line + at;
 		path[strcspn(path, "\n")] = '\0';
-		if (!*path || is_name_service(path))
+		if (!*path || name_service_is(path, getuid()))
 			continue;
 		listed++;
 		/* Of a network of the jail's own they are its programs', which nobody disturbs. */

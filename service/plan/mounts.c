@@ -10,7 +10,8 @@
  *  3  /proc                     private where it can be had, else the outer one read-only
  *  4  /tmp                      private
  *     /media, /mnt              private: other disks, other machines
- *  5  /run, /var/run            private, before anything is put back below them; the marker; then the sockets
+ *  5  /run, /var/run            private, before anything is put back below them; what tells names of users; the
+ *                               marker; then the sockets
  *                               and FIFOs that are still in sight, since read-only stops neither
  *                               in sessions of root, what of /etc and /var others cannot read is covered: before
  *                               12 and 14, which may show some of it
@@ -52,7 +53,7 @@ static int make_entries(PlanBuild *build)
 	    (r = build_find_stores(build)) < 0 || (r = build_find_agent(build)) < 0)
 		return r;
 
-	if ((r = build_root(build)) < 0 || (r = build_run(build)) < 0 ||
+	if ((r = build_root(build)) < 0 || (r = build_run(build)) < 0 || (r = build_names(build)) < 0 ||
 	    (r = build_system_private(build)) < 0 || (r = build_marker(build)) < 0 ||
 	    (r = build_sockets(build)) < 0)
 		return r;

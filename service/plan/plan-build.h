@@ -105,6 +105,8 @@ int build_resolver(PlanBuild *build);       /* 16 */
 int build_git_config(PlanBuild *build);     /* 17 */
 /* mounts-devices.c */
 int build_devices(PlanBuild *build); /* 2, in the fresh /dev */
+/* mounts-names.c */
+int build_names(PlanBuild *build); /* 5: after build_run() */
 /* mounts-sockets.c */
 int build_sockets(PlanBuild *build);       /* 5: those that "/" shows */
 int build_bound_sockets(PlanBuild *build); /* 14: those that a later bind shows again */

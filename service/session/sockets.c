@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "service/plan/name-services.h"
 #include "service/session/socket-fold.h"
 #include "service/session/socket-search.h"
 
@@ -15,11 +16,6 @@
 #define FIFO_ENTRIES_MAX 1024u
 #define SOCKETS_FOREIGN_MAX 16u
 #define FIFOS_OWN_MAX 16u /* that this user made */
-
-/* nscd(8), sssd(8) and systemd's: answers to getpwnam(3) and the like, and nothing else. */
-static const char *const name_services[] = {
-	"/var/run/nscd", "/run/nscd", "/var/cache/nscd", "/var/lib/sss/pipes", "/run/systemd/userdb",
-};
 
 static bool lies_below(const char *path, const char *directory)
 {
@@ -47,10 +43,7 @@ bool sockets_path_is_seen(const char *path, const SocketPlaces *places)
 		return false;
 	if (longest_above(path, places->private_directories) > longest_above(path, places->shown_directories))
 		return false;
-	for (size_t i = 0; i < ELEMENTSOF(name_services); i++)
-		if (lies_below(path, name_services[i]))
-			return false;
-	return true;
+	return !name_service_is(path, getuid());
 }
 
 static int compare_strings(const void *a, const void *b)

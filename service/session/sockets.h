@@ -18,8 +18,7 @@
  * Read the table of Unix sockets (proc(5), /proc/net/unix) from text and collect the paths that other
  * programs can talk to: listening ones, and bound datagram ones. Each once, in byte order.
  * Whatever lies below a private directory is left out, but not what lies below a shown one: of both, the
- * longest decides. Name services (nscd, sssd) are left out as well, without which programs inside know no
- * user names. Return: 0; -E2BIG above SOCKETS_LISTED_MAX; -ENOMEM.
+ * longest decides. Name services are left out as well (name-services.h). Return: 0; -E2BIG above SOCKETS_LISTED_MAX; -ENOMEM.
  */
 typedef struct SocketPlaces {
 	const char *const *private_directories; /* NULL-terminated, as all of these */

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Names inside: the host's resolvers as they are and as they change, and names that are no way round a denial."""
 
+import contextlib
 import json
 import os
+import shutil
+import struct
+import threading
 
 import machine
 import network
 from bus_cases import Held
 from case import equal, holds, test, wait_for
+from listener_cases import Listener
 from machine import ALICE, PROBE, ROOT
 from reach_cases import arrived, quiet
 from uplink_cases import default, ip, state
+from verify_cases import verify
 
 BOTH = (ALICE, ROOT)
 RESOLV = "/etc/resolv.conf"
@@ -226,3 +232,57 @@ def names_are_no_way_round(lab):
         holds(b"10.1.2.3" in result.out, f"{user}: the name has the denied address: {result!r}")
         equal([line for line in result.out.decode().splitlines() if " reached" in line], [], str(user))
         equal(arrived(lab, "rebound"), [], str(user))
+
+
+# ---- names of users ----
+
+@test(60, needs="bus")
+def a_user_of_no_file_has_a_name(lab):
+    """One whom only a program of the machine's knows: here systemd's records, in the machine's /run."""
+    user = machine.User("carol", 54321, "/home/carol")
+    os.makedirs(user.home, exist_ok=True)
+    os.chown(user.home, user.uid, user.gid)
+    record = {"userName": user.name, "uid": user.uid, "gid": user.gid, "homeDirectory": user.home, "shell": "/bin/bash",
+              "disposition": "regular"}
+    machine.write(f"/run/userdb/{user.name}.user", json.dumps(record))
+    os.symlink(f"{user.name}.user", f"/run/userdb/{user.uid}.user")
+    lab.undo.append(lambda: shutil.rmtree("/run/userdb"))
+    holds(b"systemd" in lab.run(["/usr/bin/grep", "^passwd", "/etc/nsswitch.conf"]).out, "this machine asks systemd's module")
+    text = lab.shell("id -un; echo ~; getent passwd carol; getent passwd 54321; ls /run/host/userdb", user).ok().out.decode()
+    line = f"carol:x:54321:54321:carol:{user.home}:/bin/bash"
+    equal(text.split("\n"), ["carol", user.home, line, line, "54321.user", "carol.user", ""])
+    verify(lab, "--probes", "shell", user=user, limit=60).passes()
+    # Who has a line needs no record.
+    equal(lab.shell("id -un; ls /run", ALICE).ok().out, b"alice\nclaude-sandbox\n")
+
+
+def know_nobody(listener):
+    """As nscd answers for what it does not keep: whoever asks looks elsewhere at once."""
+    while True:
+        try:
+            with listener.accept()[0] as client:
+                client.recv(1024)
+                client.send(struct.pack("ii", 2, -1) + bytes(56))
+        except BrokenPipeError:
+            pass
+        except OSError:
+            return
+
+
+@test(60, needs="bus")
+def name_services_answer_and_nothing_else_does(lab):
+    """Sockets that anybody may connect to, as the real ones are."""
+    allowed = {"/run/nscd/socket": (ALICE,), "/var/lib/sss/pipes/nss": BOTH}
+    others = ("/var/lib/sss/pipes/pam", "/var/lib/sss/pipes/sudo", "/run/nslcd/socket", "/run/samba/winbindd/pipe")
+    with contextlib.ExitStack() as stack:
+        for path in (*allowed, *others):
+            listener = stack.enter_context(Listener(path, ROOT))
+            os.chmod(path, 0o666)
+            threading.Thread(target=know_nobody, args=(listener.socket,), daemon=True).start()
+        for user in BOTH:
+            for path in (*allowed, *others):
+                inside = lab.shell(f"{PROBE} connect {path}", user)
+                holds(inside.out, f"{user}: {path}: nothing was said")
+                equal(inside.out.rstrip().endswith(b"connected"), user in allowed.get(path, ()), f"{user}: {path}: {inside.out!r}")
+            verify(lab, "--probes", "shell", user=user, limit=60).passes()
+        holds(lab.shell("mv /run/nscd/socket /run/nscd/other", ALICE).status != 0, "it stays in its place")

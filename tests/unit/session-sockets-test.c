@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "service/session/socket-fold.h"
+#include "service/plan/name-services.h"
 #include "service/session/sockets.h"
 
 #define HEAD "Num       RefCount Protocol Flags    Type St Inode Path\n"
@@ -73,9 +74,15 @@ static void what_is_shown_of_a_private_place_is_found(void **state)
 
 static void name_services_are_left_alone(void **state)
 {
-	check(HEAD LISTENING("/var/run/nscd/socket") LISTENING("/var/lib/sss/pipes/nss")
-		      LISTENING("/var/lib/sss/pipes2/nss"),
-	      (const char *const[]){ "/var/lib/sss/pipes2/nss", NULL });
+	check(HEAD LISTENING("/var/lib/sss/pipes/nss") LISTENING("/var/lib/sss/pipes2/nss")
+		      LISTENING("/var/lib/sss/pipes/pam") LISTENING("/var/lib/sss/pipes/nss/x"),
+	      (const char *const[]){ "/var/lib/sss/pipes/nss/x", "/var/lib/sss/pipes/pam",
+				     "/var/lib/sss/pipes2/nss", NULL });
+	/* Of nscd's root's agents have none: root stops it there. */
+	assert_true(name_service_is("/run/nscd/socket", 1000) &&
+		    name_service_is("/var/run/nscd/socket", 1000));
+	assert_false(name_service_is("/run/nscd/socket", 0));
+	assert_true(name_service_is("/var/lib/sss/pipes/nss", 0));
 }
 
 static void what_is_no_path_is_passed_over(void **state)
