@@ -108,9 +108,29 @@ static int pin(PlanBuild *build)
 	return 0;
 }
 
+/* What lies there when an agent starts is covered; what a program opens there later is not. */
+static int warn_workspace(PlanBuild *build, const char *first, unsigned n)
+{
+	_cleanup_free_ char *more = NULL;
+
+	if (n == 0)
+		return 0;
+	if (n > 1 && asprintf(&more, " and %u more", n - 1) < 0) {
+		more = NULL;
+		return -ENOMEM;
+	}
+	return plan_warn(
+		build->plan,
+		"programs outside listen on %s%s in the workspace; the agent cannot connect to them, but it can to "
+		"a socket that is opened there while it runs, and so leave the jail; keep sockets elsewhere",
+		first, more ?: "");
+}
+
 static int cover(PlanBuild *build, bool bound)
 {
+	_cleanup_free_ char *in_workspace = NULL;
 	const Plan *plan = build->plan;
+	unsigned n_workspace = 0;
 
 	for (size_t i = 0; build->facts->sockets && build->facts->sockets[i]; i++) {
 		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
@@ -133,8 +153,11 @@ static int cover(PlanBuild *build, bool bound)
 		if (r < 0)
 			return r;
 		build->plan->entries[build->plan->n_entries - 1].covers_listener = !S_ISDIR(node.mode);
+		if (S_ISSOCK(node.mode) && path_is_within(node.path, plan->workspace) && n_workspace++ == 0 &&
+		    !(in_workspace = strdup(node.path)))
+			return -ENOMEM;
 	}
-	return 0;
+	return warn_workspace(build, in_workspace, n_workspace);
 }
 
 int build_sockets(PlanBuild *build)

@@ -58,6 +58,8 @@ def sockets_in_shown_directories_are_covered(lab):
                     if "/.claude/" in path else lab.shell(connect(path), user, cwd=workspace)
                 holds(b"connected" not in inside.out, f"{user}: {path} answers inside: {inside!r}")
                 holds(inside.out, f"{user}: the probe said nothing: {inside!r}")
+                equal(f"programs outside listen on {path} in the workspace".encode() in inside.err, path.startswith(workspace),
+                      f"{user}: the launch names it: {inside.err!r}")
             holds("beside" in os.listdir(os.path.dirname(path)), f"{path}: what is beside it stays")
             holds(not os.path.lexists(path), "nothing lies in its place afterwards")
 
@@ -132,7 +134,7 @@ def sockets_may_go_between_plan_and_mount(lab):
         path = f"{workspace}/s"
         with Listener(path, user):
             before_bwrap(lab, f"rm -f {path}")
-            lab.shell("true", user, cwd=workspace).ok()
+            equal(lab.shell("true", user, cwd=workspace).status, 0)
             holds(not os.path.lexists(path), f"{user}: {path} is there: an empty file of bwrap's")
             lab.restore()
         leavings.nothing_left(f"{user}: a socket of the workspace went")

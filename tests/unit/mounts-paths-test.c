@@ -93,7 +93,7 @@ static void state_in_a_repository_of_dotfiles(void **state)
 	start(&fixture, "claude", repository);
 	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "~/dotfiles/skills");
 	make(&fixture);
-	assert_null(fixture.plan.warnings);
+	assert_int_equal(plan_fixture_warnings(&fixture), 0);
 	assert_int_equal(seen(&fixture, "/home/user/dotfiles/skills")->mode, ENTRY_RW);
 	plan_fixture_done(&fixture);
 }
@@ -157,7 +157,7 @@ static void read_only_stores(void **state)
 
 	start(&fixture, "claude", more);
 	make(&fixture);
-	assert_null(fixture.plan.warnings);
+	assert_int_equal(plan_fixture_warnings(&fixture), 0);
 	assert_string_equal(entry_at(&fixture, "/home/user/.claude/commands")->source,
 			    "/nix/store/abc-claude/commands");
 	/* What "/" shows is seen through the link. */
@@ -176,7 +176,7 @@ static void links_that_lead_nowhere(void **state)
 
 	start(&fixture, "claude", more);
 	make(&fixture);
-	assert_null(fixture.plan.warnings);
+	assert_int_equal(plan_fixture_warnings(&fixture), 0);
 	assert_string_equal(entry_at(&fixture, "/home/user/.claude")->source, PROJECT);
 	assert_null(plan_fixture_entry(&fixture, "/home/user/.cache"));
 	plan_fixture_done(&fixture);
@@ -291,7 +291,7 @@ static void allow_write_reaches_through_masks(void **state)
 	for (size_t i = 0; i < ELEMENTSOF(allowed); i++)
 		plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, allowed[i]);
 	make(&fixture);
-	assert_int_equal(strings_count(fixture.plan.warnings), 1);
+	assert_int_equal(plan_fixture_warnings(&fixture), 1);
 	assert_true(plan_fixture_warns(&fixture, "gives agents keys or logins"));
 	for (size_t i = 0; i < ELEMENTSOF(allowed); i++)
 		assert_int_equal(seen(&fixture, plan_fixture_path(&fixture, allowed[i]))->mode, ENTRY_RW);
@@ -317,7 +317,7 @@ static void allow_write_in_the_workspace(void **state)
 	make(&fixture);
 	assert_int_equal(fixture.plan.n_entries, n - 1);
 	assert_int_equal(seen(&fixture, "/home/user/src/project/server.sock")->mode, ENTRY_RW);
-	assert_null(fixture.plan.warnings);
+	assert_int_equal(plan_fixture_warnings(&fixture), 0);
 	plan_fixture_done(&fixture);
 }
 
@@ -339,7 +339,7 @@ static void leftovers_at_the_places_of_mounts(void **state)
 	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "~/src/project/out");
 	plan_fixture_configure(&fixture, CONFIG_ALLOW_WRITE, "~/.cache/tool");
 	make(&fixture);
-	assert_int_equal(strings_count(fixture.plan.warnings), 4);
+	assert_int_equal(plan_fixture_warnings(&fixture), 4);
 	assert_true(plan_fixture_warns(&fixture, "allow-write /srv/shared stays as it is"));
 	assert_true(plan_fixture_warns(&fixture, "allow-write /home/user/src/project/out stays as it is"));
 	assert_true(plan_fixture_warns(&fixture, "allow-write /home/user/.cache/tool stays as it is"));

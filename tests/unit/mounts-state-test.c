@@ -61,7 +61,7 @@ static void state_in_three_kinds(void **state)
 
 	start(&fixture, "claude", more);
 	make(&fixture);
-	assert_null(fixture.plan.warnings);
+	assert_int_equal(plan_fixture_warnings(&fixture), 0);
 	for (size_t i = 0; i < ELEMENTSOF(hidden); i++)
 		assert_true(plan_hides(&fixture.plan, plan_fixture_path(&fixture, hidden[i])));
 	assert_non_null(starts_with(entry_at(&fixture, "/home/user/.claude")->reason, "project: "));

@@ -67,7 +67,7 @@ static void variables_hide_stores(void **state)
 	assert_true(plan_hides(&fixture.plan, "/data/claude"));
 	assert_false(plan_hides(&fixture.plan, "/data"));
 	assert_string_equal(seen(&fixture, "/data/config")->origin, "environment XDG_CONFIG_HOME");
-	assert_int_equal(strings_count(fixture.plan.warnings), 1);
+	assert_int_equal(plan_fixture_warnings(&fixture), 1);
 	assert_true(plan_fixture_warns(&fixture, "what GNUPGHOME names may be readable"));
 	for (size_t i = 0; i < fixture.plan.n_variables; i++)
 		assert_null(starts_with(fixture.plan.variables[i].name, "XDG_"));
@@ -121,7 +121,7 @@ static void links_and_variables_lead_to_keys(void **state)
 	assert_false(plan_hides(&fixture.plan, "/volume/keys/other"));
 	assert_false(plan_hides(&fixture.plan, "/usr/share/theme/file"));
 	assert_int_equal(seen(&fixture, "/home/user/src/project/ssh-config")->mode, ENTRY_RW);
-	assert_int_equal(strings_count(fixture.plan.warnings), 1);
+	assert_int_equal(plan_fixture_warnings(&fixture), 1);
 	assert_true(plan_fixture_warns(&fixture, "lies in the workspace: the agent can read it"));
 	plan_fixture_done(&fixture);
 }
@@ -185,7 +185,7 @@ static void variables_break_nothing(void **state)
 		start(&fixture, "claude", more);
 		plan_fixture_setenv(&fixture, harmless[i].variable);
 		make(&fixture);
-		assert_int_equal(strings_count(fixture.plan.warnings), harmless[i].warning ? 1 : 0);
+		assert_int_equal(plan_fixture_warnings(&fixture), harmless[i].warning ? 1 : 0);
 		if (harmless[i].warning && !plan_fixture_warns(&fixture, harmless[i].warning))
 			fail_msg("%s", fixture.plan.warnings[0]);
 		assert_false(plan_hides(&fixture.plan, "/usr/bin/bash"));

@@ -315,6 +315,12 @@ const Entry *plan_fixture_entry(const PlanFixture *fixture, const char *destinat
 	return NULL;
 }
 
+size_t plan_fixture_warnings(const PlanFixture *fixture)
+{
+	return strings_count(fixture->plan.warnings) -
+	       plan_fixture_warns(fixture, "programs outside listen on ");
+}
+
 bool plan_fixture_warns(const PlanFixture *fixture, const char *part)
 {
 	for (size_t i = 0; fixture->plan.warnings && fixture->plan.warnings[i]; i++)

@@ -45,5 +45,7 @@ const Entry *plan_fixture_entry(const PlanFixture *fixture, const char *destinat
 /* What is at path, held for the facts; at most as often as the fixture has places. */
 const PlanNode *plan_fixture_node(PlanFixture *fixture, const char *path);
 bool plan_fixture_warns(const PlanFixture *fixture, const char *part);
+/* How many warnings, but for the one of the socket that the invented workspace has. */
+size_t plan_fixture_warnings(const PlanFixture *fixture);
 /* "~" put in. Owned by the fixture. */
 const char *plan_fixture_path(PlanFixture *fixture, const char *path);
