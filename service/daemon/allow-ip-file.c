@@ -166,6 +166,18 @@ static int file_replace(const File *file, const char *text, size_t size, char **
 	return 0;
 }
 
+/* Return: 0 with *ret_text, NULL where nothing is to be done; a negative errno. */
+static int edit_text(const char *path, const char *text, size_t size, const AllowIpEdit *edit,
+		     char **ret_text, size_t *ret_size, char **ret_problem)
+{
+	int r = edit->remove
+			? config_edit_remove(path, text, size, edit->address, ret_text, ret_size, ret_problem)
+			: config_edit_add(path, text, size, edit->address, edit->comment, ret_text, ret_size,
+					  ret_problem);
+
+	return r == -EALREADY ? 0 : r == -E2BIG ? -EINVAL : r;
+}
+
 static int edit_once(File *file, const AllowIpEdit *edit, char **ret_problem)
 {
 	_cleanup_free_ char *text = NULL;
@@ -173,20 +185,26 @@ static int edit_once(File *file, const AllowIpEdit *edit, char **ret_problem)
 	int r;
 
 	r = file_read(file, ret_problem);
-	if (r < 0)
-		return r;
-	r = edit->remove ? config_edit_remove(file->path, file->text ?: "", file->size, edit->address, &text,
-					      &size, ret_problem)
-			 : config_edit_add(file->path, file->text ?: "", file->size, edit->address,
-					   edit->comment, &text, &size, ret_problem);
-	if (r == -EALREADY)
-		return 0;
-	if (r == -E2BIG)
-		return -EINVAL;
-	if (r < 0 || edit->check)
+	if (r >= 0)
+		r = edit_text(file->path, file->text ?: "", file->size, edit, &text, &size, ret_problem);
+	if (r < 0 || !text)
 		return r;
 	r = file_replace(file, text, size, ret_problem);
-	return r < 0 ? r : 1;
+	if (r < 0)
+		return r;
+	config_file_written(file->path, text, size);
+	return 1;
+}
+
+static int edit_check(const char *path, const AllowIpEdit *edit, char **ret_problem)
+{
+	_cleanup_free_ char *edited = NULL;
+	const char *text;
+	size_t size;
+	int r;
+
+	r = config_file_last_text(path, &text, &size, ret_problem);
+	return r < 0 ? r : edit_text(path, text, size, edit, &edited, &size, ret_problem);
 }
 
 /* Nobody waits for it here: whoever holds it is another service, about to end, or an administrator. */
@@ -214,8 +232,10 @@ int allow_ip_file_edit(const char *path, const char *lock_path, const AllowIpEdi
 	_cleanup_close_ int lock_fd = FD_NONE;
 	int r;
 
+	if (edit->check)
+		return edit_check(path, edit, ret_problem);
 	r = file_init(&file, path, ret_problem);
-	if (r == 0 && !edit->check)
+	if (r == 0)
 		r = take_lock(&file, lock_path, &lock_fd, ret_problem);
 	if (r < 0)
 		return r;

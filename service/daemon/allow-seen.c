@@ -49,10 +49,7 @@ AllowSeen *allow_seen_free(AllowSeen *seen)
 
 static bool has(char *const *addresses, const char *address)
 {
-	for (size_t i = 0; addresses && addresses[i]; i++)
-		if (streq(addresses[i], address))
-			return true;
-	return false;
+	return addresses && strings_have(addresses, address);
 }
 
 /* ---- what is remembered ---- */
@@ -158,23 +155,22 @@ static bool is_same(const AllowSeen *seen, char *const *now)
 
 void allow_seen_look(AllowSeen *seen)
 {
-	_cleanup_(config_done) Config config = CONFIG_INIT;
 	_cleanup_(strings_freep) char **now = NULL;
-	_cleanup_free_ char *problem = NULL;
 	const ConfigValue *value;
+	const Config *config;
 	size_t index = 0;
 
 	if (!seen->known)
 		recall(seen);
-	if (config_file_read(seen->path, &config, &problem) < 0)
+	if (config_file_last(seen->path, &config, NULL) < 0)
 		return;
-	while ((value = config_next(&config, CONFIG_ALLOW_IP, &index)))
+	while ((value = config_next(config, CONFIG_ALLOW_IP, &index)))
 		if (strings_append(&now, value->text) < 0)
 			return;
 	if (seen->known && is_same(seen, now))
 		return;
 	if (seen->known)
-		tell(seen, &config, now);
+		tell(seen, config, now);
 	strings_free(seen->addresses);
 	seen->addresses = TAKE_PTR(now);
 	seen->known = true;

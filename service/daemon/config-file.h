@@ -18,6 +18,16 @@
 int config_file_read(const char *path, Config *ret, char **ret_problem);
 
 /*
+ * The same for whoever follows it: read again only where stat(2) tells of another file or another content.
+ * *ret is valid until the next call. Whoever starts something by it reads it anew (config_file_read()).
+ */
+int config_file_last(const char *path, const Config **ret, char **ret_problem);
+/* Likewise its text, whether or not it parses. */
+int config_file_last_text(const char *path, const char **ret, size_t *ret_size, char **ret_problem);
+/* We have put that text in the place of path: it need not be read. */
+void config_file_written(const char *path, const char *text, size_t size);
+
+/*
  * The same for whoever goes by all of it: a deny-group that the name service says is none denies nothing, and
  * is an error of its line. One that cannot be looked up now is none of the file. Return: as above.
  */

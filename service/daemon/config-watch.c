@@ -55,14 +55,14 @@ static void add_address(Content *content, const ConfigValue *value)
 
 static Content content_read(const char *path)
 {
-	_cleanup_(config_done) Config config = CONFIG_INIT;
 	_cleanup_free_ char *problem = NULL;
 	const ConfigValue *value;
+	const Config *config;
 	Content content = { 0 };
 	size_t index = 0;
 	int r;
 
-	r = config_file_read(path, &config, &problem);
+	r = config_file_last(path, &config, &problem);
 	if (r < 0) {
 		const char *sentence = problem ? problem : strerror(-r);
 
@@ -70,8 +70,8 @@ static Content content_read(const char *path)
 				    strings_append(&content.allow_ip, sentence) < 0;
 		return content;
 	}
-	config_policy(&config, add_setting, &content);
-	while ((value = config_next(&config, CONFIG_ALLOW_IP, &index)))
+	config_policy(config, add_setting, &content);
+	while ((value = config_next(config, CONFIG_ALLOW_IP, &index)))
 		add_address(&content, value);
 	return content;
 }

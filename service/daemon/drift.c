@@ -42,7 +42,8 @@ static bool strings_equal(char *const *a, char *const *b)
 
 bool drift_refresh(Session *session)
 {
-	_cleanup_(config_done) Config then = CONFIG_INIT, now = CONFIG_INIT;
+	_cleanup_(config_done) Config then = CONFIG_INIT;
+	const Config *now;
 	_cleanup_(strings_freep) char **marks = NULL;
 	PolicyStamp stamp = stamp_now();
 	bool differ;
@@ -51,11 +52,11 @@ bool drift_refresh(Session *session)
 	if (stamps_equal(&stamp, &session->marks_stamp))
 		return false;
 	/* With a mistake in it, it says nothing yet. */
-	r = config_file_read(CS_CONFIG_PATH, &now, NULL);
+	r = config_file_last(CS_CONFIG_PATH, &now, NULL);
 	if (r >= 0) {
 		r = run_dir_read_policy(session->id, &then);
 		if (r >= 0)
-			r = config_drift(&then, &now, &marks);
+			r = config_drift(&then, now, &marks);
 		else if (r != -ENOMEM)
 			r = strings_append(&marks, UNKNOWN);
 	} else {

@@ -472,24 +472,14 @@ int keeper_get_table(Keeper *keeper, LinkTable table, uint32_t max_rows, LinkTab
 			    : -ENOTCONN;
 }
 
-int keeper_allow(Keeper *keeper, const char *address, const char *comment, uint64_t usec, bool configured,
-		 LinkDoneFunction function, void *userdata)
+int keeper_tell(Keeper *keeper, const LinkMessage *m, LinkDoneFunction function, void *userdata)
 {
-	return keeper->link ? link_client_allow(keeper->link, address, comment, usec, configured, function,
-						userdata)
-			    : -ENOTCONN;
+	return keeper->link ? link_client_tell(keeper->link, m, function, userdata) : -ENOTCONN;
 }
 
 int keeper_verify(Keeper *keeper, bool probes, LinkDoneFunction function, void *userdata)
 {
 	return keeper->link ? link_client_verify(keeper->link, probes, function, userdata) : -ENOTCONN;
-}
-
-int keeper_revoke(Keeper *keeper, const char *address, bool configured, LinkDoneFunction function,
-		  void *userdata)
-{
-	return keeper->link ? link_client_revoke(keeper->link, address, configured, function, userdata)
-			    : -ENOTCONN;
 }
 
 void keeper_kill(Keeper *keeper)

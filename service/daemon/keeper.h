@@ -71,9 +71,6 @@ void keeper_kill(Keeper *keeper);
 /* As link_client_get_table(); -ENOTCONN without a link. function is called before the session is freed. */
 int keeper_get_table(Keeper *keeper, LinkTable table, uint32_t max_rows, LinkTableFunction function,
 		     void *userdata);
-/* As link_client_allow(), link_client_verify() and link_client_revoke(); likewise. */
-int keeper_allow(Keeper *keeper, const char *address, const char *comment, uint64_t usec, bool configured,
-		 LinkDoneFunction function, void *userdata);
+/* As link_client_tell() and link_client_verify(); likewise. */
+int keeper_tell(Keeper *keeper, const LinkMessage *m, LinkDoneFunction function, void *userdata);
 int keeper_verify(Keeper *keeper, bool probes, LinkDoneFunction function, void *userdata);
-int keeper_revoke(Keeper *keeper, const char *address, bool configured, LinkDoneFunction function,
-		  void *userdata);

@@ -300,6 +300,7 @@ static int link_dispatch(LinkClient *link, LinkMessage *m)
 		return on_done(link, m);
 	case LINK_STOP:
 	case LINK_TABLE_GET:
+	case LINK_REACH:
 	case LINK_ALLOW:
 	case LINK_REVOKE:
 	case LINK_VERIFY:
@@ -524,25 +525,11 @@ int link_client_stop(LinkClient *link, uint64_t grace_usec, const char *why, Lin
 		   function, userdata);
 }
 
-int link_client_allow(LinkClient *link, const char *address, const char *comment, uint64_t usec,
-		      bool configured, LinkDoneFunction function, void *userdata)
+int link_client_tell(LinkClient *link, const LinkMessage *m, LinkDoneFunction function, void *userdata)
 {
-	/* Only read. */
-	return ask(link,
-		   &(LinkMessage){ .kind = LINK_ALLOW,
-				   .text = (char *)address,
-				   .comment = (char *)comment,
-				   .usec = usec,
-				   .configured = configured },
-		   function, userdata);
-}
+	LinkMessage question = *m; /* only read */
 
-int link_client_revoke(LinkClient *link, const char *address, bool configured, LinkDoneFunction function,
-		       void *userdata)
-{
-	return ask(link,
-		   &(LinkMessage){ .kind = LINK_REVOKE, .text = (char *)address, .configured = configured },
-		   function, userdata);
+	return ask(link, &question, function, userdata);
 }
 
 int link_client_verify(LinkClient *link, bool probes, LinkDoneFunction function, void *userdata)

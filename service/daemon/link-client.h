@@ -61,15 +61,8 @@ typedef void (*LinkDoneFunction)(void *userdata, int result, const char *problem
 int link_client_stop(LinkClient *link, uint64_t grace_usec, const char *why, LinkDoneFunction function,
 		     void *userdata);
 
-/*
- * Ask it to open an address for usec from now on (0: until it ends), or to close it again. comment: why,
- * shown with the route. configured: it is the configuration's, which a session's own of the same address
- * outlives. As above.
- */
-int link_client_allow(LinkClient *link, const char *address, const char *comment, uint64_t usec,
-		      bool configured, LinkDoneFunction function, void *userdata);
-int link_client_revoke(LinkClient *link, const char *address, bool configured, LinkDoneFunction function,
-		       void *userdata);
+/* Tell it what it may reach: LINK_REACH, LINK_ALLOW or LINK_REVOKE, complete but for its serial. As above. */
+int link_client_tell(LinkClient *link, const LinkMessage *m, LinkDoneFunction function, void *userdata);
 
 /*
  * Ask it to check the jail that runs; probes: to try the ways out as well. Rows come as messages, with a

@@ -4,34 +4,21 @@
 #include "service/daemon/keeper.h"
 
 #define ENVIRONMENT "environment " /* ConfigValue.origin */
-#define ROWS_MAX (2u * CONFIG_VALUES_MAX)
 
-typedef enum ReachKind {
-	REACH_SYNC,
-	REACH_ALLOW,
-	REACH_REVOKE,
-	REACH_LIST,
-} ReachKind;
+typedef struct Waiting Waiting;
 
-struct ReachJob {
-	SessionReach *reach;
-	ReachKind kind;
-	AllowList *list;
-	char *address;
-	uint64_t usec;
-	size_t next_text; /* of list, to be looked at next */
-	int result;       /* the first refusal */
-	char *problem;
+struct Waiting {
 	ReachFunction function;
 	void *userdata;
-	ReachJob *next;
+	Waiting *next;
 };
 
 struct SessionReach {
 	Session *session;
-	char **taken; /* NULL: not known */
-	bool known, asking;
-	ReachJob *jobs; /* the first is under way */
+	char **taken;           /* what it may have open of the configuration's */
+	bool known;             /* it has just that */
+	AllowList *asked, *due; /* what it was told and has not answered; what it is to be told then */
+	Waiting *asking, *waiting;
 };
 
 /* ---- the list ---- */
@@ -45,14 +32,9 @@ AllowList *allow_list_new(const Config *config)
 	if (!list)
 		return NULL;
 	list->n_ref = 1;
-	while ((value = config_next(config, CONFIG_ALLOW_IP, &index))) {
-		if (starts_with(value->origin, ENVIRONMENT))
-			continue;
-		if (strings_append(&list->texts, value->text) < 0 ||
-		    strings_append(&list->comments, value->comment) < 0)
+	while ((value = config_next(config, CONFIG_ALLOW_IP, &index)))
+		if (!starts_with(value->origin, ENVIRONMENT) && strings_append(&list->texts, value->text) < 0)
 			return allow_list_unref(list);
-		list->n++;
-	}
 	return list;
 }
 
@@ -67,59 +49,126 @@ AllowList *allow_list_unref(AllowList *list)
 	if (!list || --list->n_ref > 0)
 		return NULL;
 	strings_free(list->texts);
-	strings_free(list->comments);
 	free(list);
 	return NULL;
 }
 
-static bool has(char *const *texts, const char *text)
+/* Is all of a in b? */
+static bool is_within(char *const *a, char *const *b)
 {
-	for (size_t i = 0; texts && texts[i]; i++)
-		if (streq(texts[i], text))
-			return true;
-	return false;
+	for (size_t i = 0; a && a[i]; i++)
+		if (!strings_have(b, a[i]))
+			return false;
+	return true;
 }
 
-static void drop(char **texts, const char *text)
+static bool is_same(const AllowList *a, const AllowList *b)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; texts && texts[i]; i++)
-		if (streq(texts[i], text))
-			free(texts[i]);
-		else
-			texts[n++] = texts[i];
-	if (texts)
-		texts[n] = NULL;
+	return is_within(a->texts, b->texts) && is_within(b->texts, a->texts);
 }
 
-/* ---- jobs ---- */
+/* ---- telling ---- */
 
-static ReachJob *job_free(ReachJob *job)
+/* A function may tell again, or free everything but reach. */
+static void answer_all(Waiting *waiting, int result, const char *problem)
 {
-	allow_list_unref(job->list);
-	free(job->address);
-	free(job->problem);
-	free(job);
-	return NULL;
-}
+	while (waiting) {
+		Waiting *next = waiting->next;
 
-static void reach_run(SessionReach *reach);
-
-/* The first job is over; its function may enqueue another, or free everything but reach. */
-static void finish(SessionReach *reach, int result, const char *problem, const LinkCells *cells)
-{
-	ReachJob *job = reach->jobs;
-
-	reach->jobs = job->next;
-	if (job->result < 0 && result == 0) {
-		result = job->result;
-		problem = job->problem;
+		waiting->function(waiting->userdata, result, problem);
+		free(waiting);
+		waiting = next;
 	}
-	if (job->function)
-		job->function(job->userdata, result, problem, cells);
-	job_free(job);
 }
+
+static void on_answer(void *userdata, int result, const char *problem);
+
+static int tell(SessionReach *reach, AllowList *list)
+{
+	Keeper *keeper = reach->session->keeper;
+	int r = keeper ? keeper_tell(keeper, &(LinkMessage){ .kind = LINK_REACH, .addresses = list->texts },
+				     on_answer, reach)
+		       : -ENOTCONN;
+
+	if (r >= 0)
+		reach->asked = allow_list_ref(list);
+	return r;
+}
+
+/* Where it did not do it, nobody knows what of both it has. */
+static void learn(SessionReach *reach, int result, const char *problem)
+{
+	char **texts = NULL;
+	int r = 0;
+
+	for (size_t i = 0; reach->asked->texts && reach->asked->texts[i] && r >= 0; i++)
+		r = strings_append(&texts, reach->asked->texts[i]);
+	if (result < 0)
+		for (size_t i = 0; reach->taken && reach->taken[i] && r >= 0; i++)
+			r = strings_append(&texts, reach->taken[i]);
+	reach->known = r >= 0 && result == 0 && !problem;
+	if (r < 0) {
+		strings_free(texts);
+		return;
+	}
+	strings_free(reach->taken);
+	reach->taken = texts;
+}
+
+static void on_answer(void *userdata, int result, const char *problem)
+{
+	_cleanup_(allow_list_unrefp) AllowList *due = NULL;
+	SessionReach *reach = userdata;
+	Waiting *done, *waiting;
+	int r = 0;
+
+	if (result == -ECANCELED) {
+		reach->asked = allow_list_unref(reach->asked);
+		return; /* the session is being freed */
+	}
+	learn(reach, result, problem);
+	reach->asked = allow_list_unref(reach->asked);
+	due = TAKE_PTR(reach->due);
+	done = TAKE_PTR(reach->asking);
+	waiting = TAKE_PTR(reach->waiting);
+	/* Whoever does not answer is not told what else there is. */
+	if (due)
+		r = result < 0 && !session_reach_is_refusal(result) ? result : tell(reach, due);
+	if (due && r >= 0)
+		reach->asking = TAKE_PTR(waiting);
+	answer_all(done, result, problem);
+	answer_all(waiting, r, NULL);
+}
+
+int session_reach_tell(Session *session, AllowList *list, ReachFunction function, void *userdata)
+{
+	SessionReach *reach = session->reach;
+	Waiting *waiting, **head;
+	int r = 0;
+
+	if (!reach)
+		return -ENOTCONN;
+	waiting = malloc(sizeof(*waiting));
+	if (!waiting)
+		return -ENOMEM;
+	head = reach->due || (reach->asked && !is_same(reach->asked, list)) ? &reach->waiting
+									    : &reach->asking;
+	if (!reach->asked)
+		r = tell(reach, list);
+	else if (head == &reach->waiting) {
+		allow_list_unref(reach->due);
+		reach->due = allow_list_ref(list);
+	}
+	if (r < 0) {
+		free(waiting);
+		return r;
+	}
+	*waiting = (Waiting){ function, userdata, *head };
+	*head = waiting;
+	return 0;
+}
+
+/* ---- what it has ---- */
 
 bool session_reach_is_refusal(int result)
 {
@@ -128,247 +177,17 @@ bool session_reach_is_refusal(int result)
 	       result != -EPROTONOSUPPORT;
 }
 
-/* Whoever does not answer is not asked what else was to be said. */
-static void fail_all(SessionReach *reach, int result)
-{
-	while (reach->jobs)
-		finish(reach, result, NULL, NULL);
-}
-
-static void on_answer(void *userdata, int result, const char *problem)
-{
-	SessionReach *reach = userdata;
-	ReachJob *job = reach->jobs;
-
-	reach->asking = false;
-	if (result == -ECANCELED)
-		return; /* the session is being freed */
-	if (result < 0 && !session_reach_is_refusal(result)) {
-		fail_all(reach, result);
-		return;
-	}
-	if (job->kind != REACH_SYNC) {
-		finish(reach, result, problem, NULL);
-		reach_run(reach);
-		return;
-	}
-	if (result < 0 && job->result == 0) {
-		job->result = result;
-		job->problem = problem ? strdup(problem) : NULL;
-	}
-	/* What it refused to close it still has; asking again would not end. */
-	if (result < 0 && job->next_text == 0) {
-		finish(reach, result, problem, NULL);
-	} else if (result == 0 && job->next_text == 0) {
-		drop(reach->taken, job->address);
-	} else if (result == 0 && strings_append(&reach->taken, job->address) < 0) {
-		reach->known = false;
-	}
-	reach_run(reach);
-}
-
-static void on_taken(void *userdata, int result, LinkCells *cells)
-{
-	SessionReach *reach = userdata;
-
-	reach->asking = false;
-	if (result == -ECANCELED)
-		return;
-	if (result < 0) {
-		fail_all(reach, result);
-		return;
-	}
-	reach->taken = strings_free(reach->taken);
-	for (size_t i = 0; i < cells->n_rows; i++) {
-		char **row = cells->cells + i * cells->n_columns;
-
-		if (streq(row[3], "1") && strings_append(&reach->taken, row[0]) < 0) {
-			fail_all(reach, -ENOMEM);
-			return;
-		}
-	}
-	reach->known = true;
-	reach_run(reach);
-}
-
-static void on_rows(void *userdata, int result, LinkCells *cells)
-{
-	SessionReach *reach = userdata;
-
-	reach->asking = false;
-	if (result == -ECANCELED)
-		return;
-	finish(reach, result, NULL, cells);
-	reach_run(reach);
-}
-
-static int set_address(ReachJob *job, const char *address)
-{
-	char *copy = strdup(address);
-
-	if (!copy)
-		return -ENOMEM;
-	free(job->address);
-	job->address = copy;
-	return 0;
-}
-
-/* Return: 1 when something was said; 0 when nothing is left to say; a negative errno. */
-static int sync_step(SessionReach *reach, ReachJob *job)
-{
-	Keeper *keeper = reach->session->keeper;
-	int r;
-
-	if (!reach->known) {
-		r = keeper_get_table(keeper, LINK_TABLE_ALLOWED, ROWS_MAX, on_taken, reach);
-		return r < 0 ? r : 1;
-	}
-	for (size_t i = 0; job->next_text == 0 && reach->taken && reach->taken[i]; i++) {
-		if (has(job->list->texts, reach->taken[i]))
-			continue;
-		r = set_address(job, reach->taken[i]);
-		if (r >= 0)
-			r = keeper_revoke(keeper, job->address, true, on_answer, reach);
-		return r < 0 ? r : 1;
-	}
-	while (job->next_text < job->list->n) {
-		size_t i = job->next_text++;
-
-		if (has(reach->taken, job->list->texts[i]))
-			continue;
-		r = set_address(job, job->list->texts[i]);
-		if (r >= 0)
-			r = keeper_allow(keeper, job->address, job->list->comments[i], 0, true, on_answer,
-					 reach);
-		return r < 0 ? r : 1;
-	}
-	return 0;
-}
-
-static int job_step(SessionReach *reach, ReachJob *job)
-{
-	Keeper *keeper = reach->session->keeper;
-	int r = 0;
-
-	if (!keeper)
-		return -ENOTCONN;
-	switch (job->kind) {
-	case REACH_SYNC:
-		return sync_step(reach, job);
-	case REACH_ALLOW:
-		r = keeper_allow(keeper, job->address, "", job->usec, false, on_answer, reach);
-		break;
-	case REACH_REVOKE:
-		r = keeper_revoke(keeper, job->address, false, on_answer, reach);
-		break;
-	case REACH_LIST:
-		r = keeper_get_table(keeper, LINK_TABLE_ALLOWED, ROWS_MAX, on_rows, reach);
-		break;
-	}
-	return r < 0 ? r : 1;
-}
-
-static void reach_run(SessionReach *reach)
-{
-	while (reach->jobs && !reach->asking) {
-		int r = job_step(reach, reach->jobs);
-
-		if (r > 0)
-			reach->asking = true;
-		else
-			finish(reach, r, NULL, NULL);
-	}
-}
-
-static int enqueue(Session *session, ReachJob template, const char *address, ReachJob **ret)
-{
-	SessionReach *reach = session->reach;
-	ReachJob *job, **last;
-
-	if (!reach)
-		return -ENOTCONN;
-	job = malloc(sizeof(*job));
-	if (!job)
-		return -ENOMEM;
-	*job = template;
-	job->reach = reach;
-	job->address = address ? strdup(address) : NULL;
-	if (address && !job->address) {
-		free(job);
-		return -ENOMEM;
-	}
-	if (job->list)
-		allow_list_ref(job->list);
-	for (last = &reach->jobs; *last; last = &(*last)->next)
-		;
-	*last = job;
-	*ret = job;
-	return 0;
-}
-
-int session_reach_sync(Session *session, AllowList *list, ReachFunction function, void *userdata,
-		       ReachJob **ret)
-{
-	return enqueue(
-		session,
-		(ReachJob){ .kind = REACH_SYNC, .list = list, .function = function, .userdata = userdata },
-		NULL, ret);
-}
-
-int session_reach_allow(Session *session, const char *address, uint64_t usec, ReachFunction function,
-			void *userdata, ReachJob **ret)
-{
-	return enqueue(
-		session,
-		(ReachJob){ .kind = REACH_ALLOW, .usec = usec, .function = function, .userdata = userdata },
-		address, ret);
-}
-
-int session_reach_revoke(Session *session, const char *address, ReachFunction function, void *userdata,
-			 ReachJob **ret)
-{
-	return enqueue(session,
-		       (ReachJob){ .kind = REACH_REVOKE, .function = function, .userdata = userdata },
-		       address, ret);
-}
-
-int session_reach_list(Session *session, ReachFunction function, void *userdata, ReachJob **ret)
-{
-	return enqueue(session, (ReachJob){ .kind = REACH_LIST, .function = function, .userdata = userdata },
-		       NULL, ret);
-}
-
-void session_reach_begin(Session *session)
-{
-	if (session->reach)
-		reach_run(session->reach);
-}
-
-void reach_job_cancel(ReachJob *job)
-{
-	job->function = NULL;
-}
-
 bool session_reach_has_more(const Session *session, const AllowList *list)
 {
-	const SessionReach *reach = session->reach;
-
-	for (size_t i = 0; reach && reach->taken && reach->taken[i]; i++)
-		if (!has(list->texts, reach->taken[i]))
-			return true;
-	return false;
+	return session->reach && !is_within(session->reach->taken, list->texts);
 }
 
 bool session_reach_is(const Session *session, const AllowList *list)
 {
 	const SessionReach *reach = session->reach;
 
-	if (!reach || !reach->known || reach->jobs || session_reach_has_more(session, list))
-		return false;
-	for (size_t i = 0; i < list->n; i++)
-		if (!has(reach->taken, list->texts[i]))
-			return false;
-	return true;
+	return reach && reach->known && !reach->asked && is_within(reach->taken, list->texts) &&
+	       is_within(list->texts, reach->taken);
 }
 
 int session_reach_new(Session *session, const Config *known)
@@ -392,8 +211,10 @@ SessionReach *session_reach_free(SessionReach *reach)
 {
 	if (!reach)
 		return NULL;
-	while (reach->jobs)
-		finish(reach, -ESRCH, NULL, NULL);
+	answer_all(TAKE_PTR(reach->asking), -ESRCH, NULL);
+	answer_all(TAKE_PTR(reach->waiting), -ESRCH, NULL);
+	allow_list_unref(reach->asked);
+	allow_list_unref(reach->due);
 	strings_free(reach->taken);
 	free(reach);
 	return NULL;

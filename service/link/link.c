@@ -30,7 +30,7 @@ void link_message_done(LinkMessage *m)
 {
 	free(m->error);
 	free(m->text);
-	free(m->comment);
+	strings_free(m->addresses);
 	for (uint32_t i = 0; m->rows && i < m->n_rows; i++)
 		for (size_t c = 0; c < LINK_COLUMNS_MAX; c++)
 			free(m->rows[i].columns[c]);
@@ -66,6 +66,18 @@ static void encode_text(PackWriter *w, const char *text)
 	if (text && strlen(text) > LINK_TEXT_MAX)
 		w->error = w->error ?: -EINVAL;
 	pack_string(w, text);
+}
+
+static void encode_addresses(PackWriter *w, char *const *addresses)
+{
+	size_t n = strings_count(addresses);
+
+	if (n > LINK_ADDRESSES_MAX)
+		w->error = w->error ?: -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (strlen(addresses[i]) > LINK_ADDRESS_MAX)
+			w->error = w->error ?: -EINVAL;
+	pack_strings(w, addresses);
 }
 
 /* Of all packets together, where several make a table. */
@@ -179,17 +191,18 @@ int link_encode(const LinkMessage *m, uint8_t **ret_data, size_t *ret_size, uint
 		pack_i32(&w, m->result);
 		encode_text(&w, m->text);
 		break;
+	case LINK_REACH:
+		pack_u32(&w, m->serial);
+		encode_addresses(&w, m->addresses);
+		break;
 	case LINK_ALLOW:
 		pack_u32(&w, m->serial);
 		encode_text(&w, m->text);
-		encode_text(&w, m->comment);
 		pack_u64(&w, m->usec);
-		pack_u8(&w, m->configured);
 		break;
 	case LINK_REVOKE:
 		pack_u32(&w, m->serial);
 		encode_text(&w, m->text);
-		pack_u8(&w, m->configured);
 		break;
 	case LINK_ROWS:
 		pack_u32(&w, m->serial);
@@ -371,17 +384,18 @@ int link_decode(const void *data, size_t size, LinkMessage *ret)
 		if (m.result > 0 || m.result < -PACK_ERRNO_MAX)
 			r.error = r.error ?: -EBADMSG;
 		break;
+	case LINK_REACH:
+		m.serial = unpack_u32(&r);
+		m.addresses = unpack_strings(&r, LINK_ADDRESSES_MAX, LINK_ADDRESS_MAX);
+		break;
 	case LINK_ALLOW:
 		m.serial = unpack_u32(&r);
 		m.text = unpack_string(&r, LINK_TEXT_MAX);
-		m.comment = unpack_string(&r, LINK_TEXT_MAX);
 		m.usec = unpack_u64(&r);
-		m.configured = decode_flag(&r);
 		break;
 	case LINK_REVOKE:
 		m.serial = unpack_u32(&r);
 		m.text = unpack_string(&r, LINK_TEXT_MAX);
-		m.configured = decode_flag(&r);
 		break;
 	case LINK_ROWS:
 		m.serial = unpack_u32(&r);

@@ -18,15 +18,17 @@
  * far as it is listed here (more may follow), STOP, DONE and EXITED. So a service can show and stop what an
  * older one has started, or a newer one before it was taken back; nothing else is sent to it.
  */
-#define LINK_VERSION 16u
+#define LINK_VERSION 17u
 #define LINK_PACKET_MAX (64u * 1024)
-#define LINK_WAITING_MAX 3
+#define LINK_WAITING_MAX 16
 #define LINK_ANSWER_USEC (2 * USEC_PER_SEC)
 #define LINK_TEXT_MAX 8192u
 #define LINK_COLUMNS_MAX 8u
 #define LINK_ROWS_MAX 4096u      /* of a whole table, over all its pages */
 #define LINK_DENIED_ROWS_MAX 32u /* of one LINK_DENIED */
 #define LINK_CHECK_ROWS_MAX 256u /* of one LINK_ROWS */
+#define LINK_ADDRESSES_MAX 1024u /* of one LINK_REACH; no configuration has more */
+#define LINK_ADDRESS_MAX 18u     /* "255.255.255.255/32" */
 
 /* In the order of a session's life; named as the bus property State. */
 typedef enum SessionState {
@@ -51,14 +53,16 @@ typedef enum LinkKind {
 	LINK_TABLE_GET, /* service: serial, table, first row wanted */
 	LINK_TABLE,     /* session: serial, table, first, total, rows */
 	LINK_DONE,      /* session: serial, result 0 or a negative errno, text: cause and fix, or nothing */
-	LINK_ALLOW,     /* service: serial, text (the address), comment, usec from now (0: until the session
-			   ends), configured */
-	LINK_REVOKE,    /* service: serial, text (the address), configured */
-	LINK_DENIED,    /* session: rows of LINK_TABLE_DENIED that are new or have grown; denied */
-	LINK_VERIFY,    /* service: serial, probes; check the jail that runs. LINK_ROWS follow, at last
+	LINK_REACH,  /* service: serial, addresses: what the configuration opens, all of it. The session makes
+			   it so; LINK_DONE 0: all but what text says could not be opened */
+	LINK_ALLOW,  /* service: serial, text (an address of this session's own), usec from now (0: until the
+			   session ends) */
+	LINK_REVOKE, /* service: serial, text (an address of this session's own) */
+	LINK_DENIED, /* session: rows of LINK_TABLE_DENIED that are new or have grown; denied */
+	LINK_VERIFY, /* service: serial, probes; check the jail that runs. LINK_ROWS follow, at last
 			   LINK_DONE: 0, LINK_CHECK_FAILED (rows say which), or another negative errno: the
 			   checks ended before they were done, text says why */
-	LINK_ROWS,      /* session: serial of LINK_VERIFY, or 0 in a session that was made to check; rows of
+	LINK_ROWS,   /* session: serial of LINK_VERIFY, or 0 in a session that was made to check; rows of
 			   LINK_TABLE_CHECKS, in the order in which they came */
 	LINK_KIND_MAX,
 } LinkKind;
@@ -98,9 +102,9 @@ typedef struct LinkMessage {
 	int32_t result;
 	uint64_t usec;
 	uint64_t denied; /* attempts in all */
-	bool configured; /* an allow-ip of the configuration, else of this session alone */
 	bool probes;     /* try the ways out as well */
-	char *error, *text, *comment;
+	char *error, *text;
+	char **addresses; /* NULL-terminated, or NULL for none */
 	LinkTable table;
 	uint32_t first, total, n_rows;
 	LinkRow *rows;

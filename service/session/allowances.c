@@ -158,8 +158,8 @@ static size_t count_own(const Allowances *allowances)
 	return n;
 }
 
-int allowances_allow(Allowances *allowances, const char *text, const char *comment, bool configured,
-		     uint64_t own_end_usec, HostPrefix *ret_prefix, char **ret_problem)
+int allowances_allow(Allowances *allowances, const char *text, uint64_t end_usec, HostPrefix *ret_prefix,
+		     char **ret_problem)
 {
 	_cleanup_free_ char *canonical = NULL;
 	Allowance *entry;
@@ -169,18 +169,13 @@ int allowances_allow(Allowances *allowances, const char *text, const char *comme
 	if (r < 0)
 		return r;
 	entry = find(allowances, canonical);
-	if (!configured && !(entry && entry->own) && count_own(allowances) >= ALLOWANCES_OWN_MAX)
+	if (!(entry && entry->own) && count_own(allowances) >= ALLOWANCES_OWN_MAX)
 		return refuse(ret_problem, -E2BIG,
 			      "the session has %u addresses of its own already; revoke one, or put it into "
 			      "the configuration",
 			      ALLOWANCES_OWN_MAX);
 	entry = find_or_add(allowances, canonical);
-	if (!entry)
-		return -ENOMEM;
-	if (!configured)
-		return set_own(entry, OWN_ORIGIN, comment, own_end_usec);
-	/* The line that it stood in at the launch is not known to be where it stands now. */
-	return set_configured(entry, CS_CONFIG_PATH, comment);
+	return entry ? set_own(entry, OWN_ORIGIN, "", end_usec) : -ENOMEM;
 }
 
 static void drop_if_closed(Allowances *allowances, Allowance *entry)
@@ -194,7 +189,7 @@ static void drop_if_closed(Allowances *allowances, Allowance *entry)
 	allowances->n--;
 }
 
-int allowances_revoke(Allowances *allowances, const char *text, bool configured, char **ret_problem)
+int allowances_revoke(Allowances *allowances, const char *text, char **ret_problem)
 {
 	_cleanup_free_ char *canonical = NULL;
 	HostPrefix prefix;
@@ -205,20 +200,69 @@ int allowances_revoke(Allowances *allowances, const char *text, bool configured,
 	if (r < 0)
 		return r;
 	entry = find(allowances, canonical);
-	if (!configured && !(entry && entry->own))
+	if (!(entry && entry->own))
 		return refuse(ret_problem, -ENOENT,
 			      entry ? "%s is open by the configuration and not for this session alone; "
 				      "'claude-sandbox allow-ip remove' closes it for all"
 				    : "%s was not opened for this session",
 			      canonical);
-	if (!entry)
-		return 0;
-	if (configured)
-		entry->configured = false;
-	else
-		entry->own = false;
+	entry->own = false;
 	drop_if_closed(allowances, entry);
 	return 0;
+}
+
+int allowances_configure(Allowances *allowances, char *const *texts, bool opens, char **ret_problem)
+{
+	_cleanup_(strings_freep) char **canonical = NULL;
+	HostPrefix prefix;
+	int r = 0;
+
+	for (size_t i = 0; texts && texts[i] && r >= 0; i++) {
+		_cleanup_free_ char *text = NULL;
+
+		r = canonical_text(texts[i], &text, &prefix, ret_problem);
+		if (r >= 0)
+			r = strings_append(&canonical, text);
+	}
+	for (size_t i = allowances->n; r >= 0 && i-- > 0;) {
+		Allowance *entry = &allowances->entries[i];
+
+		entry->configured = entry->configured && strings_have(canonical, entry->text);
+		drop_if_closed(allowances, entry);
+	}
+	for (size_t i = 0; opens && canonical && canonical[i] && r >= 0; i++) {
+		Allowance *entry = find_or_add(allowances, canonical[i]);
+
+		if (!entry)
+			return -ENOMEM;
+		/* The line that it stands in is not known. */
+		if (!entry->configured)
+			r = set_configured(entry, CS_CONFIG_PATH, "");
+	}
+	return r;
+}
+
+void allowances_unconfigure(Allowances *allowances, const char *text)
+{
+	Allowance *entry = find(allowances, text);
+
+	if (!entry)
+		return;
+	entry->configured = false;
+	drop_if_closed(allowances, entry);
+}
+
+bool allowances_have(const Allowances *allowances, const char *text)
+{
+	return find(allowances, text);
+}
+
+bool allowances_open_the_same(const Allowances *a, const Allowances *b)
+{
+	for (size_t i = 0; i < a->n; i++)
+		if (!find(b, a->entries[i].text))
+			return false;
+	return a->n == b->n;
 }
 
 size_t allowances_expire(Allowances *allowances, uint64_t now_usec)

@@ -34,14 +34,24 @@ int allowances_copy(const Allowances *allowances, Allowances *ret);
 int allowances_write(const Allowances *allowances, Config *config);
 
 /*
- * Open text, or tell an open one's comment and end anew. *ret_prefix: what it means. Return: 0; -EINVAL for
+ * Open text for the session, or tell an open one's end anew. *ret_prefix: what it means. Return: 0; -EINVAL for
  * no address; -E2BIG above ALLOWANCES_OWN_MAX; -ENOMEM.
  */
-int allowances_allow(Allowances *allowances, const char *text, const char *comment, bool configured,
-		     uint64_t own_end_usec, HostPrefix *ret_prefix, char **ret_problem);
-/* Take back one of the two. Return: 0, also where the configuration's was not there; -ENOENT where the
- * session's own was not; -EINVAL; -ENOMEM. All with *ret_problem. */
-int allowances_revoke(Allowances *allowances, const char *text, bool configured, char **ret_problem);
+int allowances_allow(Allowances *allowances, const char *text, uint64_t end_usec, HostPrefix *ret_prefix,
+		     char **ret_problem);
+/* Take back the session's own. Return: 0; -ENOENT where there is none; -EINVAL; -ENOMEM. All with
+ * *ret_problem. */
+int allowances_revoke(Allowances *allowances, const char *text, char **ret_problem);
+/*
+ * texts (NULL-terminated, or NULL) are what the configuration opens now; without opens, none that it did not
+ * open before. Return: 0; -EINVAL with *ret_problem; -ENOMEM, and what is left is of no use.
+ */
+int allowances_configure(Allowances *allowances, char *const *texts, bool opens, char **ret_problem);
+/* The configuration does not open that. text: canonical. */
+void allowances_unconfigure(Allowances *allowances, const char *text);
+/* text: canonical. */
+bool allowances_have(const Allowances *allowances, const char *text);
+bool allowances_open_the_same(const Allowances *a, const Allowances *b);
 /* Take back what has ended by now. Return: how many. */
 size_t allowances_expire(Allowances *allowances, uint64_t now_usec);
 /* The next end, or 0. */

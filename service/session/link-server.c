@@ -254,7 +254,7 @@ static int link_answer_reach(LinkServer *server, const LinkMessage *question)
 	int r;
 
 	r = server->calls.reach(server->userdata, question, &problem);
-	text = r < 0 && problem ? link_text(problem) : NULL;
+	text = problem ? link_text(problem) : NULL;
 	return link_answer(
 		server,
 		&(LinkMessage){ .kind = LINK_DONE, .serial = question->serial, .result = r, .text = text });
@@ -283,6 +283,7 @@ static int link_begin_verify(LinkServer *server, const LinkMessage *question)
 static int link_handle(LinkServer *server, const LinkMessage *m)
 {
 	switch (m->kind) {
+	case LINK_REACH:
 	case LINK_ALLOW:
 	case LINK_REVOKE:
 		return link_answer_reach(server, m);

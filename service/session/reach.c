@@ -42,7 +42,7 @@ static int change(Reach *reach, Allowances *wanted, char **ret_problem)
 	int r;
 
 	r = allowances_write(wanted, reach->config);
-	if (r >= 0)
+	if (r >= 0 && !allowances_open_the_same(wanted, &before))
 		r = network_change(reach->network, reach->config, &problem);
 	if (r >= 0) {
 		reach->allowances = *wanted;
@@ -74,30 +74,39 @@ static int on_expiry(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
-/* The kernel did not take the route: an address that nobody reaches is not kept as one of the session's own.
- */
-static int undo_left_out(Reach *reach, const LinkMessage *m, char **ret_problem)
+/* ---- the session's own ---- */
+
+static int close_again(Reach *reach, const LinkMessage *m, char **ret_problem)
 {
-	char *const *warnings = reach->network->denial.warnings;
 	_cleanup_(allowances_done) Allowances wanted = { 0 };
 	int r;
 
-	(void)refuse(ret_problem, -EOPNOTSUPP, "%s", warnings ? warnings[0] : "the address is not reachable");
 	r = allowances_copy(&reach->allowances, &wanted);
 	if (r >= 0)
-		r = allowances_revoke(&wanted, m->text, m->configured, NULL);
-	if (r >= 0)
-		r = change(reach, &wanted, NULL);
-	return r < 0 ? r : -EOPNOTSUPP;
+		r = allowances_revoke(&wanted, m->text, ret_problem);
+	return r < 0 ? r : change(reach, &wanted, ret_problem);
 }
 
-static int refuse_name_server(const Reach *reach, HostPrefix prefix, const LinkMessage *m, char **ret_problem)
+static const char *why_left_out(const Reach *reach)
+{
+	char *const *warnings = reach->network->denial.warnings;
+
+	return warnings ? warnings[0] : "the address is not reachable";
+}
+
+static bool is_left_out(const Reach *reach, HostPrefix prefix)
+{
+	return reach->network->denial_open &&
+	       denial_left_out(&reach->network->denial, prefix.address, prefix.length);
+}
+
+static int refuse_name_server(const Reach *reach, HostPrefix prefix, const char *text, char **ret_problem)
 {
 	if (prefix.length != 32 || prefix.address != reach->network->routes.forwarder)
 		return 0;
 	return refuse(ret_problem, -EADDRINUSE,
 		      "%s is the name server of the session, so it cannot be opened there; start it anew",
-		      m->text);
+		      text);
 }
 
 static int allow(Reach *reach, const LinkMessage *m, char **ret_problem)
@@ -107,40 +116,140 @@ static int allow(Reach *reach, const LinkMessage *m, char **ret_problem)
 	HostPrefix prefix;
 	int r;
 
-	if (!reach->network->jailed && !m->configured)
+	if (!reach->network->jailed)
 		return refuse(ret_problem, -EOPNOTSUPP,
 			      "the session shares the host's network: it reaches what the host reaches");
 	if (m->usec > 0 && __builtin_add_overflow(now_usec(reach), m->usec, &end))
 		end = UINT64_MAX;
 	r = allowances_copy(&reach->allowances, &wanted);
 	if (r >= 0)
-		r = allowances_allow(&wanted, m->text, m->comment, m->configured, end, &prefix, ret_problem);
+		r = allowances_allow(&wanted, m->text, end, &prefix, ret_problem);
 	if (r >= 0)
-		r = refuse_name_server(reach, prefix, m, ret_problem);
+		r = refuse_name_server(reach, prefix, m->text, ret_problem);
 	if (r >= 0)
 		r = change(reach, &wanted, ret_problem);
-	if (r < 0 || !reach->network->denial_open)
+	if (r < 0)
 		return r;
-	if (denial_left_out(&reach->network->denial, prefix.address, prefix.length))
-		return undo_left_out(reach, m, ret_problem);
+	/* An address that nobody reaches is not kept as one of the session's own. */
+	if (is_left_out(reach, prefix)) {
+		(void)refuse(ret_problem, -EOPNOTSUPP, "%s", why_left_out(reach));
+		return close_again(reach, m, NULL) ?: -EOPNOTSUPP;
+	}
 	reach->calls.warned(reach->userdata, reach->network->routes.warnings);
 	return 0;
 }
 
-static int close_again(Reach *reach, const LinkMessage *m, char **ret_problem)
+/* ---- the configuration's ---- */
+
+static HostPrefix prefix_of(const char *text)
+{
+	uint32_t address = 0;
+	unsigned length = 0;
+
+	(void)config_parse_address(text, &address, &length, NULL);
+	return (HostPrefix){ address, (uint8_t)length };
+}
+
+static int add_problem(char **problems, const char *problem)
+{
+	char *joined = NULL;
+
+	if (asprintf(&joined, "%s%s%s", *problems ?: "", *problems ? "; " : "", problem) < 0)
+		return -ENOMEM;
+	free(*problems);
+	*problems = joined;
+	return 0;
+}
+
+/* What is new in wanted and is the name server (before), or was left out by the kernel: not kept. Return: 1 when
+ * something was taken out. */
+static int drop_impossible(const Reach *reach, const Allowances *known, Allowances *wanted, bool before,
+			   char **problems)
+{
+	int r = 0;
+
+	for (size_t i = wanted->n; r >= 0 && i-- > 0;) {
+		const Allowance *entry = &wanted->entries[i];
+		_cleanup_free_ char *problem = NULL;
+		HostPrefix prefix = prefix_of(entry->text);
+
+		if (allowances_have(known, entry->text))
+			continue;
+		if (before ? refuse_name_server(reach, prefix, entry->text, &problem) == 0
+			   : !is_left_out(reach, prefix))
+			continue;
+		r = add_problem(problems, problem ?: why_left_out(reach));
+		allowances_unconfigure(wanted, entry->text);
+		r = r < 0 ? r : 1;
+	}
+	return r;
+}
+
+/* What ends must end, whatever else cannot be done: all that was open is known here. */
+static int close_only(Reach *reach, const LinkMessage *m)
+{
+	_cleanup_(allowances_done) Allowances wanted = { 0 };
+	_cleanup_free_ char *problem = NULL;
+	int r;
+
+	r = allowances_copy(&reach->allowances, &wanted);
+	if (r >= 0)
+		r = allowances_configure(&wanted, m->addresses, false, &problem);
+	if (r >= 0)
+		r = change(reach, &wanted, &problem);
+	if (r < 0)
+		reach->calls.broken(reach->userdata, problem ?: strerror(-r));
+	return r;
+}
+
+/* What the kernel did not take is not kept. */
+static int drop_left_out(Reach *reach, const Allowances *known, char **problems)
 {
 	_cleanup_(allowances_done) Allowances wanted = { 0 };
 	int r;
 
 	r = allowances_copy(&reach->allowances, &wanted);
 	if (r >= 0)
-		r = allowances_revoke(&wanted, m->text, m->configured, ret_problem);
-	return r < 0 ? r : change(reach, &wanted, ret_problem);
+		r = drop_impossible(reach, known, &wanted, false, problems);
+	return r > 0 ? change(reach, &wanted, NULL) : r;
+}
+
+static int configure(Reach *reach, const LinkMessage *m, char **ret_problem)
+{
+	_cleanup_(allowances_done) Allowances wanted = { 0 }, known = { 0 };
+	_cleanup_free_ char *problems = NULL, *problem = NULL;
+	int r;
+
+	r = allowances_copy(&reach->allowances, &known);
+	if (r >= 0)
+		r = allowances_copy(&known, &wanted);
+	if (r >= 0)
+		r = allowances_configure(&wanted, m->addresses, true, &problem);
+	if (r >= 0)
+		r = drop_impossible(reach, &known, &wanted, true, &problems);
+	if (r >= 0)
+		r = change(reach, &wanted, &problem);
+	if (r < 0) {
+		(void)refuse(ret_problem, 0, "%s", problem ?: strerror(-r));
+		return close_only(reach, m);
+	}
+	reach->calls.warned(reach->userdata, reach->network->routes.warnings);
+	r = drop_left_out(reach, &known, &problems);
+	if (problems)
+		(void)refuse(ret_problem, 0, "%s", problems);
+	return r;
 }
 
 int reach_handle(Reach *reach, const LinkMessage *m, char **ret_problem)
 {
-	return m->kind == LINK_ALLOW ? allow(reach, m, ret_problem) : close_again(reach, m, ret_problem);
+	switch (m->kind) {
+	case LINK_REACH:
+		return configure(reach, m, ret_problem);
+	case LINK_ALLOW:
+		return allow(reach, m, ret_problem);
+	default:
+		return close_again(reach, m, ret_problem);
+	}
 }
 
 const Allowances *reach_allowances(const Reach *reach)

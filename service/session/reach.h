@@ -30,8 +30,9 @@ Reach *reach_free(Reach *reach);
 DEFINE_CLEANUP(Reach, reach_free)
 
 /*
- * LINK_ALLOW or LINK_REVOKE. When this returns 0 the kernel holds what was asked for and flows to what was
- * closed are ended; otherwise the addresses are what they were. Return: as LinkServerCalls.reach.
+ * LINK_REACH, LINK_ALLOW or LINK_REVOKE. When this returns 0 the kernel holds what was asked for and flows to
+ * what was closed are ended; but of LINK_REACH *ret_problem then says what of it could not be opened. Otherwise the
+ * addresses are what they were. Return: as LinkServerCalls.reach.
  */
 int reach_handle(Reach *reach, const LinkMessage *m, char **ret_problem);
 

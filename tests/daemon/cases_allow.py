@@ -50,6 +50,44 @@ def every_session_is_told(machine, watch):
         assert b"10.0.0.1  # router" in text()
 
 
+def opened():
+    """A descriptor that tells what is opened below /etc (inotify(7))."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    assert libc.inotify_add_watch(fd, b"/etc", 0x20) >= 0       # IN_OPEN
+    return fd
+
+
+def count_opened(fd, name):
+    data, names = os.read(fd, 1 << 20), []
+    while data:
+        length = struct.unpack_from("iIII", data)[3]
+        names.append(data[16:16 + length].rstrip(b"\0").decode())
+        data = data[16 + length:]
+    return names.count(name)
+
+
+@case
+def the_file_is_opened_once(machine, watch):
+    """Of one change, however many sessions there are, and each of them gets one packet, with the whole list."""
+    machine.configure("allow-ip = 10.0.0.1\n")
+    with Caller(USER) as user, Caller(0) as root:
+        paths = [user.launch(b"run")[1] for _ in range(4)]
+        # one that has just been written by somebody else is read again
+        wait_for(lambda: time.time() - os.stat(CONFIG).st_ctime > 0.1, "a file that is not new")
+        root.manager("ListAllowIp")
+        for change, told in ((lambda: add(root, "10.1.2.3"), "told of 2"), (lambda: remove(root, "10.1.2.3"), "told of 1")):
+            fd = opened()
+            assert change() == []
+            for path in paths:
+                warnings(root, path, told)
+            looked(root)
+            assert count_opened(fd, "claude-sandbox.conf") == 1
+            os.close(fd)
+        for path in paths:
+            assert len([fact for fact in root.get(path, SESSION, "Warnings") if fact.startswith("told of")]) == 2
+
+
 @case
 def the_deaf_are_named_and_ended(machine, watch):
     """Two seconds, whatever they do: named when an address is added, ended when one is removed; nobody else waits."""

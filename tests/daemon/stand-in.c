@@ -372,11 +372,45 @@ static void flood_denied(StandIn *s)
 }
 
 /* Keep what was said, and say that something is new, so that the facts are asked for. */
+/* One that is there goes. */
+static void set_allowed(StandIn *s, bool open, char set, const char *address, uint64_t usec)
+{
+	_cleanup_free_ char *entry = NULL;
+	size_t n = 0;
+
+	NEED(asprintf(&entry, "%c%s", set, address) > 0);
+	for (size_t i = 0; s->allowed && s->allowed[i]; i++)
+		if (streq(s->allowed[i], entry))
+			free(s->allowed[i]);
+		else
+			s->allowed[n++] = s->allowed[i];
+	if (s->allowed)
+		s->allowed[n] = NULL;
+	if (open)
+		NEED(strings_append(&s->allowed, entry) == 0);
+	NEED(strings_appendf(&s->facts, "%s %s usec %llu", open ? "allow" : "revoke", entry,
+			     (unsigned long long)usec) == 0);
+}
+
+static void configure(StandIn *s, const LinkMessage *m)
+{
+	_cleanup_(strings_freep) char **before = NULL;
+
+	NEED(strings_appendf(&s->facts, "told of %zu", strings_count(m->addresses)) == 0);
+	for (size_t i = 0; s->allowed && s->allowed[i]; i++)
+		if (s->allowed[i][0] == '1')
+			NEED(strings_append(&before, s->allowed[i] + 1) == 0);
+	for (size_t i = 0; before && before[i]; i++)
+		if (!strings_have(m->addresses, before[i]))
+			set_allowed(s, false, '1', before[i], 0);
+	for (size_t i = 0; m->addresses && m->addresses[i]; i++)
+		if (!strings_have(before, m->addresses[i]))
+			set_allowed(s, true, '1', m->addresses[i], 0);
+}
+
 static void on_reach(StandIn *s, const LinkMessage *m)
 {
 	LinkMessage done = LINK_MESSAGE_INIT;
-	_cleanup_free_ char *entry = NULL;
-	size_t n = 0;
 
 	done.kind = LINK_DONE;
 	done.serial = m->serial;
@@ -386,18 +420,10 @@ static void on_reach(StandIn *s, const LinkMessage *m)
 		send_message(s, &done);
 		return;
 	}
-	NEED(asprintf(&entry, "%c%s", m->configured ? '1' : '0', m->text) > 0);
-	for (size_t i = 0; s->allowed && s->allowed[i]; i++)
-		if (streq(s->allowed[i], entry))
-			free(s->allowed[i]);
-		else
-			s->allowed[n++] = s->allowed[i];
-	if (s->allowed)
-		s->allowed[n] = NULL;
-	if (m->kind == LINK_ALLOW)
-		NEED(strings_append(&s->allowed, entry) == 0);
-	NEED(strings_appendf(&s->facts, "%s %s usec %llu", m->kind == LINK_ALLOW ? "allow" : "revoke", entry,
-			     (unsigned long long)m->usec) == 0);
+	if (m->kind == LINK_REACH)
+		configure(s, m);
+	else
+		set_allowed(s, m->kind == LINK_ALLOW, '0', m->text, m->usec);
 	send_message(s, &done);
 	send_state(s, LINK_STATE);
 }
@@ -421,12 +447,12 @@ static void on_link(StandIn *s)
 	NEED(!s->foreign || m.kind == LINK_STOP);
 	if (acts(s, "deaf") || acts(s, "numb"))
 		return;
-	if (acts(s, "deaf-reach") && (m.kind == LINK_ALLOW || m.kind == LINK_REVOKE ||
+	if (acts(s, "deaf-reach") && (m.kind == LINK_REACH || m.kind == LINK_ALLOW || m.kind == LINK_REVOKE ||
 				      (m.kind == LINK_TABLE_GET && m.table == LINK_TABLE_ALLOWED)))
 		return;
 	if (m.kind == LINK_TABLE_GET) {
 		send_table(s, &m);
-	} else if (m.kind == LINK_ALLOW || m.kind == LINK_REVOKE) {
+	} else if (m.kind == LINK_REACH || m.kind == LINK_ALLOW || m.kind == LINK_REVOKE) {
 		on_reach(s, &m);
 	} else if (m.kind == LINK_VERIFY) {
 		on_verify(s, &m);

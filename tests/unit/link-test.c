@@ -115,6 +115,7 @@ static LinkMessage link_round_trip(const LinkMessage *m)
 
 static void link_kinds_round_trip(void **state)
 {
+	char *addresses[] = { (char *)"10.0.0.0/24", (char *)"255.255.255.255/32", NULL };
 	LinkRow attempt = { { (char *)"1", (char *)"tcp", (char *)"10.0.0.1", (char *)"22", (char *)"ssh",
 			      (char *)"private network", (char *)"3" } };
 	LinkRow check = { { (char *)"02", (char *)"pass", (char *)"NoNewPrivs", (char *)"set", (char *)"" } };
@@ -147,12 +148,9 @@ static void link_kinds_round_trip(void **state)
 		{ .kind = LINK_TABLE_GET, .serial = 10, .table = LINK_TABLE_ROUTES, .first = 3 },
 		{ .kind = LINK_DONE, .serial = 11, .result = -EPERM },
 		{ .kind = LINK_DONE, .serial = 12, .result = -EPERM, .text = (char *)"cause; fix" },
-		{ .kind = LINK_ALLOW,
-		  .serial = 13,
-		  .text = (char *)"10.0.0.0/24",
-		  .comment = (char *)"laboratory",
-		  .usec = 7,
-		  .configured = true },
+		{ .kind = LINK_REACH, .serial = 12 },
+		{ .kind = LINK_REACH, .serial = 12, .addresses = addresses },
+		{ .kind = LINK_ALLOW, .serial = 13, .text = (char *)"10.0.0.0/24", .usec = 7 },
 		{ .kind = LINK_REVOKE, .serial = 14, .text = (char *)"10.0.0.1" },
 		{ .kind = LINK_DENIED,
 		  .table = LINK_TABLE_DENIED,
@@ -176,9 +174,9 @@ static void link_kinds_round_trip(void **state)
 			assert_string_equal(out.text, messages[i].text);
 		if (messages[i].error)
 			assert_string_equal(out.error, messages[i].error);
-		if (messages[i].comment)
-			assert_string_equal(out.comment, messages[i].comment);
-		assert_int_equal(out.configured, messages[i].configured);
+		assert_int_equal(strings_count(out.addresses), strings_count(messages[i].addresses));
+		for (size_t n = 0; messages[i].addresses && messages[i].addresses[n]; n++)
+			assert_string_equal(out.addresses[n], messages[i].addresses[n]);
 		assert_int_equal(out.probes, messages[i].probes);
 		assert_int_equal(out.n_rows, messages[i].n_rows);
 		for (uint32_t row = 0; row < out.n_rows; row++)

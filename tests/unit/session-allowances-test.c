@@ -36,6 +36,11 @@ static void assert_written(const Allowances *allowances, const char *expected)
 	assert_true(config_flag(&config, CONFIG_GPU));
 }
 
+static int configure(Allowances *set, const char *one, const char *other)
+{
+	return allowances_configure(set, (char *[]){ (char *)one, (char *)other, NULL }, true, NULL);
+}
+
 static void test_both_sets(void **state)
 {
 	_cleanup_(config_done) Config config =
@@ -49,24 +54,25 @@ static void test_both_sets(void **state)
 		       "10.1.1.1 " FILE_NAME ":1, 10.2.0.0/16 " FILE_NAME ":2, 10.3.3.3 environment X, ");
 
 	/* The session's own of an address that is configured: open while either has it. */
-	assert_int_equal(allowances_allow(&set, "10.1.1.1/32", "mine", false, 50, &prefix, NULL), 0);
+	assert_int_equal(allowances_allow(&set, "10.1.1.1/32", 50, &prefix, NULL), 0);
 	assert_int_equal(prefix.address, 0x0a010101);
 	assert_int_equal(prefix.length, 32);
-	assert_int_equal(allowances_revoke(&set, "10.1.1.1", true, NULL), 0);
+	assert_int_equal(configure(&set, "10.2.0.0/16", NULL), 0);
 	assert_written(&set, "10.1.1.1 this session, 10.2.0.0/16 " FILE_NAME ":2, 10.3.3.3 environment X, ");
 	assert_int_equal(allowances_expire(&set, 49), 0);
 	assert_int_equal(allowances_expire(&set, 50), 1);
 	assert_written(&set, "10.2.0.0/16 " FILE_NAME ":2, 10.3.3.3 environment X, ");
 
 	/* Likewise the other way round. */
-	assert_int_equal(allowances_allow(&set, "10.3.3.3", "all", true, 0, &prefix, NULL), 0);
-	assert_int_equal(allowances_revoke(&set, "10.3.3.3", false, NULL), 0);
+	assert_int_equal(configure(&set, "10.2.0.0/16", "10.3.3.3/32"), 0);
+	assert_int_equal(allowances_revoke(&set, "10.3.3.3", NULL), 0);
 	assert_written(&set, "10.2.0.0/16 " FILE_NAME ":2, 10.3.3.3 " FILE_NAME ", ");
-	assert_int_equal(allowances_revoke(&set, "10.3.3.3", false, NULL), -ENOENT);
-	assert_int_equal(allowances_revoke(&set, "10.9.9.9", false, NULL), -ENOENT);
-	assert_int_equal(allowances_revoke(&set, "10.9.9.9", true, NULL), 0);
-	assert_int_equal(allowances_revoke(&set, "10.2.0.0/16", true, NULL), 0);
-	assert_int_equal(allowances_revoke(&set, "10.3.3.3", true, NULL), 0);
+	assert_int_equal(allowances_revoke(&set, "10.3.3.3", NULL), -ENOENT);
+	assert_int_equal(allowances_revoke(&set, "10.9.9.9", NULL), -ENOENT);
+	assert_int_equal(configure(&set, "10.3.3.3", NULL), 0);
+	assert_written(&set, "10.3.3.3 " FILE_NAME ", ");
+	/* What only closes opens nothing. */
+	assert_int_equal(allowances_configure(&set, (char *[]){ (char *)"10.4.4.4", NULL }, false, NULL), 0);
 	assert_written(&set, "");
 }
 
@@ -76,13 +82,13 @@ static void test_ends(void **state)
 	HostPrefix prefix;
 
 	assert_int_equal(allowances_next_end(&set), 0);
-	assert_int_equal(allowances_allow(&set, "10.1.1.1", "", false, 0, &prefix, NULL), 0);
+	assert_int_equal(allowances_allow(&set, "10.1.1.1", 0, &prefix, NULL), 0);
 	assert_int_equal(allowances_next_end(&set), 0);
-	assert_int_equal(allowances_allow(&set, "10.1.1.2", "", false, 70, &prefix, NULL), 0);
-	assert_int_equal(allowances_allow(&set, "10.1.1.3", "", false, 60, &prefix, NULL), 0);
+	assert_int_equal(allowances_allow(&set, "10.1.1.2", 70, &prefix, NULL), 0);
+	assert_int_equal(allowances_allow(&set, "10.1.1.3", 60, &prefix, NULL), 0);
 	assert_int_equal(allowances_next_end(&set), 60);
 	/* Said again, the newer end counts, sooner or later. */
-	assert_int_equal(allowances_allow(&set, "10.1.1.3", "", false, 90, &prefix, NULL), 0);
+	assert_int_equal(allowances_allow(&set, "10.1.1.3", 90, &prefix, NULL), 0);
 	assert_int_equal(allowances_next_end(&set), 70);
 	assert_int_equal(allowances_expire(&set, 80), 1);
 	assert_int_equal(allowances_next_end(&set), 90);
@@ -99,13 +105,13 @@ static void test_bounds(void **state)
 
 	for (unsigned i = 0; i < ALLOWANCES_OWN_MAX; i++) {
 		snprintf(text, sizeof(text), "10.1.1.%u", i);
-		assert_int_equal(allowances_allow(&set, text, "", false, 0, &prefix, NULL), 0);
+		assert_int_equal(allowances_allow(&set, text, 0, &prefix, NULL), 0);
 	}
-	assert_int_equal(allowances_allow(&set, "10.1.2.1", "", false, 0, &prefix, &problem), -E2BIG);
+	assert_int_equal(allowances_allow(&set, "10.1.2.1", 0, &prefix, &problem), -E2BIG);
 	assert_non_null(problem);
 	/* One that it has, and what the configuration has, are not more. */
-	assert_int_equal(allowances_allow(&set, "10.1.1.5", "", false, 9, &prefix, NULL), 0);
-	assert_int_equal(allowances_allow(&set, "10.1.2.1", "", true, 0, &prefix, NULL), 0);
+	assert_int_equal(allowances_allow(&set, "10.1.1.5", 9, &prefix, NULL), 0);
+	assert_int_equal(configure(&set, "10.1.2.1", NULL), 0);
 	assert_int_equal(allowances_copy(&set, &copy), 0);
 	assert_int_equal(copy.n, set.n);
 	assert_int_equal(allowances_next_end(&copy), 9);
@@ -121,9 +127,10 @@ static void test_no_address(void **state)
 	for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
 		_cleanup_free_ char *problem = NULL;
 
-		assert_int_equal(allowances_allow(&set, texts[i], "", true, 0, &prefix, &problem), -EINVAL);
+		assert_int_equal(allowances_allow(&set, texts[i], 0, &prefix, &problem), -EINVAL);
 		assert_non_null(problem);
-		assert_int_equal(allowances_revoke(&set, texts[i], true, NULL), -EINVAL);
+		assert_int_equal(configure(&set, "10.1.1.1", texts[i]), -EINVAL);
+		assert_int_equal(allowances_revoke(&set, texts[i], NULL), -EINVAL);
 	}
 	assert_int_equal(set.n, 0);
 }

@@ -52,9 +52,12 @@ static int on_table(void *userdata, LinkTable table, LinkRow **ret_rows, uint32_
 
 static int on_reach(void *userdata, const LinkMessage *m, char **ret_problem)
 {
-	if (m->kind == LINK_ALLOW && streq(m->text, "10.1.2.3") && streq(m->comment, "printer") &&
-	    m->usec == 60 * USEC_PER_SEC && !m->configured)
+	if (m->kind == LINK_ALLOW && streq(m->text, "10.1.2.3") && m->usec == 60 * USEC_PER_SEC)
 		return 0;
+	if (m->kind == LINK_REACH && strings_count(m->addresses) == 2) {
+		*ret_problem = strdup("the second is not reachable");
+		return 0;
+	}
 	*ret_problem = strdup("it is not there; look");
 	return -ENOENT;
 }
@@ -284,18 +287,22 @@ static void addresses_are_opened_or_the_cause_is_told(void **state)
 {
 	Fixture *fixture = *state;
 	_cleanup_close_ int fd = connect_to(fixture);
+	char *addresses[] = { (char *)"10.1.2.3", (char *)"10.1.2.4", NULL };
 	LinkMessage m;
 
 	(void)expect(fixture, fd, LINK_HELLO);
-	say(fd, &(LinkMessage){ .kind = LINK_ALLOW,
-				.serial = 5,
-				.text = (char *)"10.1.2.3",
-				.comment = (char *)"printer",
-				.usec = 60 * USEC_PER_SEC });
+	say(fd,
+	    &(LinkMessage){
+		    .kind = LINK_ALLOW, .serial = 5, .text = (char *)"10.1.2.3", .usec = 60 * USEC_PER_SEC });
 	m = expect(fixture, fd, LINK_DONE);
 	assert_int_equal(m.serial, 5);
 	assert_int_equal(m.result, 0);
 	assert_string_equal(m.text, "");
+	link_message_done(&m);
+	say(fd, &(LinkMessage){ .kind = LINK_REACH, .serial = 7, .addresses = addresses });
+	m = expect(fixture, fd, LINK_DONE);
+	assert_int_equal(m.result, 0);
+	assert_string_equal(m.text, "the second is not reachable");
 	link_message_done(&m);
 	say(fd, &(LinkMessage){ .kind = LINK_REVOKE, .serial = 6, .text = (char *)"10.1.2.3" });
 	m = expect(fixture, fd, LINK_DONE);
