@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "dbus/doctor-rows.h"
 
+#include <sys/stat.h>
+
 #include "dbus/ahead.h"
 #include "dbus/causes.h"
 #include "dbus/doctor.h"
@@ -105,6 +107,37 @@ static bool path_has(const char *path, const char *directory)
 	return false;
 }
 
+/*
+ * Programs outside PATH to which an agent's own installer makes an alias: what sets that may be read by a startup file, which
+ * is not looked at. Return: 1 and a row, 0 or -ENOMEM.
+ */
+static int add_aside(ClientTable *rows, char *const *environment)
+{
+	static const char *const places[] = { ".claude/local" };
+	const char *home = shell_variable(environment, "HOME");
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && home && *home == '/' && i < ELEMENTSOF(places); i++) {
+		_cleanup_free_ char *path = NULL, *sentence = NULL;
+		struct stat st;
+
+		if (asprintf(&path, "%s/%s", home, places[i]) < 0) {
+			path = NULL;
+			return -ENOMEM;
+		}
+		if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		(void)refuse(
+			&sentence, 0,
+			"an agent's own installer has put a program into %s, which starts without a jail by its "
+			"path, or by an alias that was not found; remove it, with 'rm -r %s'",
+			path, path);
+		r = sentence ? doctor_rows_add_sentence(rows, DOCTOR_ENTRY_PATH, "note", sentence) : -ENOMEM;
+		r = r == 0 ? 1 : r;
+	}
+	return r;
+}
+
 int doctor_rows_path(ClientTable *rows, char *const *environment)
 {
 	const char *const names[] = { "claude", "codex", "pi" }, *path = ahead_path(environment);
@@ -127,6 +160,9 @@ int doctor_rows_path(ClientTable *rows, char *const *environment)
 	}
 	if (!path || !path_has(path, CS_BIN_DIR))
 		return doctor_rows_add_sentence(rows, DOCTOR_ENTRY_PATH, "fail", BECAUSE(ENTRY_OFF_PATH));
+	r = add_aside(rows, environment);
+	if (r != 0)
+		return r < 0 ? r : 0;
 	/* No more than was looked at. */
 	return doctor_rows_add(
 		rows, DOCTOR_ENTRY_PATH, "ok",

@@ -98,7 +98,7 @@ static unsigned file_names(const char *path, const char *name)
 	return 0;
 }
 
-static const char *variable(char *const *environment, const char *name)
+const char *shell_variable(char *const *environment, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -129,7 +129,7 @@ static int say(const char *path, unsigned line, const char *name, char **ret)
 
 int shell_name_find(char *const *environment, const char *name, char **ret)
 {
-	const char *home = variable(environment, "HOME"), *shell = variable(environment, "SHELL");
+	const char *home = shell_variable(environment, "HOME"), *shell = shell_variable(environment, "SHELL");
 	bool any;
 
 	*ret = NULL;

@@ -19,5 +19,8 @@
  */
 int shell_name_find(char *const *environment, const char *name, char **ret);
 
+/* The value of a variable of the shell's, or NULL. */
+const char *shell_variable(char *const *environment, const char *name);
+
 /* One line of a startup file. Pure. Return: does it give name another meaning? */
 bool shell_line_names(const char *line, const char *name);

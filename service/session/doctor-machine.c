@@ -13,9 +13,9 @@
 #include "service/session/user-namespace.h"
 
 #define TEXT_MAX 4096u
-/* close_range(2) with CLOSE_RANGE_CLOEXEC is the newest call that a session cannot do without. */
+/* mount_setattr(2) is the newest call that a session cannot do without (anchors.h). */
 #define KERNEL_MAJOR 5
-#define KERNEL_MINOR 11
+#define KERNEL_MINOR 12
 /* Inode numbers of the first namespaces (include/linux/proc_ns.h of the kernel). */
 #define FIRST_USER_NAMESPACE 0xEFFFFFFDu
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu

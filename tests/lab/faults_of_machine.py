@@ -193,7 +193,7 @@ def no_filters(lab, _user):
     injuries.kernel_says(lab, seccomp__actions_avail="kill_process allow")
 
 
-@fault("kernel.version", "fail", "Linux 2.6.… is older than 5.11", "a newer kernel is needed", launch=OTHER)
+@fault("kernel.version", "fail", "Linux 2.6.… is older than 5.12", "a newer kernel is needed", launch=OTHER)
 def kernel_old(lab, _user):
     """Linux 2.6"""
     lab.wrap(injuries.SESSION, "old-kernel")

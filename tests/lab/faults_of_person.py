@@ -5,8 +5,9 @@ import os
 import shutil
 
 import injuries
+import machine
 import system
-from fault_table import BOTH, MISSING, OTHER, STARTED, WARNED, because, fault
+from fault_table import BOTH, MISSING, OTHER, STARTED, WARNED, because, fault, quoted
 from machine import ALICE, ROOT
 
 REST = "/usr/local/bin:/usr/bin:/bin"
@@ -120,6 +121,14 @@ def entry_planted(lab, user):
        where=lambda user: {"env": {"PATH": f".:{REST}"}}, step="chain.plan")
 def path_relative(_lab, _user):
     """PATH begins with the current directory"""
+
+
+@fault("entry.path", "note", "an agent's own installer has put a program into …/.claude/local, which starts without a jail by its path, "
+       "or by an alias that was not found", "remove it, with 'rm -r …/.claude/local'", launch=STARTED, mend=quoted)
+def program_aside(lab, user):
+    """Claude's own installer has made ~/.claude/local"""
+    machine.write(f"{user.home}/.claude/local/claude", "#!/bin/sh\n", 0o755, user)
+    lab.undo.append(lambda: shutil.rmtree(f"{user.home}/.claude/local", ignore_errors=True))
 
 
 @fault("entry.path", "fail", **because("ENTRY_OFF_PATH"), launch=OTHER, where=lambda user: {"env": {"PATH": "/usr/bin:/bin"}})
