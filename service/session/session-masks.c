@@ -33,22 +33,19 @@ void session_unmasked(void *userdata, const Entry *entry)
 	session_end_because(userdata, why ?: "the session was ended: a hidden place was uncovered");
 }
 
-/* Return: a mount that is not in its place, or NULL. */
-const Entry *session_enter_masks(Session *session)
+int session_enter_masks(Session *session, const Entry **ret_misplaced)
 {
 	_cleanup_close_ int leader_fd = program_pidfd_below(session->waiting, session->holder.pid);
-	int r = leader_fd < 0 ? -ESRCH : mask_watch_enter(session->masks, session->waiting);
+	int r = leader_fd < 0 ? -ESRCH : mask_watch_enter(session->masks, session->waiting), alive;
 
 	/* If it lives now, the pid was its own when the watch was told; if not, nothing needs a watch. */
-	if (r == 0 || r == -EACCES)
-		r = program_signal(leader_fd, 0) ?: r;
+	alive = leader_fd < 0 ? -ESRCH : program_signal(leader_fd, 0);
+	*ret_misplaced = NULL;
+	if (alive < 0 || r == -ESRCH) {
+		mask_watch_stop(session->masks);
+		return 0;
+	}
 	if (r == 0)
-		return mask_watch_first(session->masks);
-	mask_watch_stop(session->masks);
-	if (r != -ESRCH)
-		(void)strings_appendf(&session->warnings,
-				      "nothing is noticed that replaces, from outside, what is hidden from "
-				      "the agent (%s)",
-				      strerror(-r));
-	return NULL;
+		*ret_misplaced = mask_watch_first(session->masks);
+	return r;
 }

@@ -125,10 +125,16 @@ static void session_misplaced(Session *session, const Entry *entry)
 /* Init waits for this word and for nothing else. */
 static void session_go(Session *session)
 {
-	const Entry *misplaced = session_enter_masks(session);
 	_cleanup_free_ char *problem = NULL;
-	int r;
+	const Entry *misplaced;
+	int r = session_enter_masks(session, &misplaced);
 
+	if (r < 0) {
+		(void)refuse(&problem, r, "the jail's mounts cannot be looked at before the agent starts: %s",
+			     strerror(-r));
+		fail_with_fix(session, CS_ERROR_JAIL_UNAVAILABLE, &problem, r);
+		return;
+	}
 	if (misplaced) {
 		session_misplaced(session, misplaced);
 		return;

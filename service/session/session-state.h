@@ -153,10 +153,11 @@ void session_end(Session *session);
  * SIGKILL's. */
 void session_end_because(Session *session, const char *why);
 /*
- * session-masks.c: hold what is hidden in the jail, whose init waits for the word; its warnings come before the
- * agent is said to run. Return: a mount that is not where the plan has it, or NULL.
+ * session-masks.c: hold what is hidden in the jail, whose init waits for the word. Return: 0, with *ret_misplaced a mount
+ * that is not where the plan has it, or NULL, also where init has gone; a negative errno when the jail lives and cannot be
+ * looked at: then no agent may start.
  */
-const Entry *session_enter_masks(Session *session);
+int session_enter_masks(Session *session, const Entry **ret_misplaced);
 /* session_end_because(), for an entry that no longer lies at its place. userdata: the session. */
 void session_unmasked(void *userdata, const Entry *entry);
 /* Hang the agent up; what is left after grace_usec is killed. */

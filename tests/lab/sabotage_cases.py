@@ -4,6 +4,7 @@ Each part of the denial left out, one at a time: the launch is refused. And with
 left out, the ways round the routes lead out: the probes of reach_cases would have seen them.
 """
 
+import errno
 import os
 
 import machine
@@ -58,6 +59,17 @@ def each_step_left_out_refuses(lab):
             holds(len(result.err) > 40, f"{user}: without {name} the sentence says too little: {result.err!r}")
             lab.restore()
             wait_for(lambda: not lab.sessions(), "nothing of it stays")
+
+
+@test(60, needs="bus")
+def mounts_that_cannot_be_looked_at_refuse(lab):
+    """No agent starts in a jail that was not compared with the plan."""
+    steps(lab)
+    for user in BOTH:
+        sabotage(lab, "no-jail-root")
+        lab.shell("echo STARTED", user).refused(125, "mounts cannot be looked at", os.strerror(errno.EACCES))
+        lab.restore()
+        wait_for(lambda: not lab.sessions(), "nothing of it stays")
 
 
 @test(120, needs="bus")

@@ -2,7 +2,8 @@
 /*
  * `session`, linked with a table of denial steps of its own: the real ones less those that /run/lab-sabotage
  * names, one word a line. The word no-self-test leaves the self-test of the tap out, so that a test can show
- * that the ways round the routes lead somewhere when the filter is missing. Only tests link this; the
+ * that the ways round the routes lead somewhere when the filter is missing; no-jail-root keeps the jail's mounts from
+ * being looked at. Only tests link this; the
  * installed program has no such switch.
  *
  *   session-sabotage --steps    names the steps
@@ -13,6 +14,7 @@
 #include "service/net/denial.h"
 #include "service/net/foreign.h"
 #include "service/net/self-test.h"
+#include "service/session/mask-watch.h"
 #include "service/session/run.h"
 
 /* ld(1), --wrap: what the libraries call denial_steps is the first, what they define is the second. */
@@ -26,6 +28,9 @@ int __real_foreign_judge(const ForeignView *view, const struct nlmsghdr *header,
 			 char **ret_what);
 int __wrap_foreign_judge(const ForeignView *view, const struct nlmsghdr *header, bool *ret_look,
 			 char **ret_what);
+
+int __real_mask_watch_enter(MaskWatch *watch, pid_t leader);
+int __wrap_mask_watch_enter(MaskWatch *watch, pid_t leader);
 
 static bool sabotaged(const char *what)
 {
@@ -50,6 +55,12 @@ int __wrap_self_test_run(int tap_fd, const RouteTable *routes, char **ret_proble
 int __wrap_denial_read_back(Denial *denial, char **ret_problem)
 {
 	return sabotaged("no-read-back") ? 0 : __real_denial_read_back(denial, ret_problem);
+}
+
+/* As a security module may answer. */
+int __wrap_mask_watch_enter(MaskWatch *watch, pid_t leader)
+{
+	return sabotaged("no-jail-root") ? -EACCES : __real_mask_watch_enter(watch, leader);
 }
 
 /* The namespace that was not read back is not watched either. */
