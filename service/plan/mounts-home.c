@@ -226,7 +226,56 @@ static int find_mask(PlanBuild *build, const char *name, PlanNode *ret)
 	return 1;
 }
 
-static int mask(PlanBuild *build, const char *name, const char *origin, const char *reason)
+#define TOOLS_MAX 24u
+#define TOOLS_LISTED_MAX 1024u
+
+typedef struct Tools {
+	PlanBuild *build;
+	const char *directory, *origin, *reason;
+	unsigned shown, more;
+} Tools;
+
+static int show_tool(void *userdata, const char *name)
+{
+	Tools *tools = userdata;
+	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
+	_cleanup_free_ char *path = below(tools->directory, name);
+	const PlanView *view = tools->build->view;
+	int r;
+
+	if (!path)
+		return -ENOMEM;
+	r = view->resolve(view->userdata, path, &node);
+	/* Locks and the like. */
+	if (r < 0 || !S_ISDIR(node.mode))
+		return r == -ENOMEM ? r : 0;
+	if (tools->shown == TOOLS_MAX) {
+		tools->more++;
+		return 0;
+	}
+	r = build_expose(tools->build, path, EXPOSE_DIRECTORY, ENTRY_RO, tools->origin, tools->reason);
+	tools->shown += r > 0;
+	return r < 0 && r != -ENOENT && r != -ENOTDIR ? r : 0;
+}
+
+/*
+ * Each directory in it, read-only, in one that is private: what uses them keeps locks beside them, and agents may install
+ * more for their session.
+ */
+static int show_tools(PlanBuild *build, const char *directory, const char *origin, const char *reason)
+{
+	Tools tools = { .build = build, .directory = directory, .origin = origin, .reason = reason };
+	int r = plan_add_tmpfs(build->plan, directory, 0700, ENTRY_PRIVATE, origin, reason);
+
+	if (r == 0)
+		r = build->view->list(build->view->userdata, directory, TOOLS_LISTED_MAX, show_tool, &tools);
+	if (r == -E2BIG || (r == 0 && tools.more > 0))
+		return plan_warn(build->plan, "not all in %s is shown to agents: it has more than %u tools",
+				 directory, TOOLS_MAX);
+	return r == -ENOENT || r == -ENOTDIR || r == -EACCES ? 0 : r;
+}
+
+static int mask(PlanBuild *build, const char *name, EntryMode mode, const char *origin, const char *reason)
 {
 	_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 
@@ -244,6 +293,8 @@ static int mask(PlanBuild *build, const char *name, const char *origin, const ch
 				    build->home, name);
 	if (r <= 0 || plan_hides(build->plan, node.path))
 		return r < 0 ? r : 0;
+	if (mode == ENTRY_PRIVATE && S_ISDIR(node.mode))
+		return show_tools(build, node.path, origin, reason);
 	return build_mask(build, node.path, node.mode, origin, reason);
 }
 
@@ -261,7 +312,8 @@ static const struct {
 
 /*
  * ~/.local/share is hidden with the home: programs keep keys, tokens and code of the person's there, under names
- * that no list has. These come back. A mask is of the row before it.
+ * that no list has. These come back. A mask, and a private place for tools, is of the row before it: agents write around it, so
+ * it has to be there and to hold.
  */
 static const struct {
 	const char *name;
@@ -269,12 +321,20 @@ static const struct {
 	const char *reason;
 } share[] = {
 	{ ".local/share/uv", ENTRY_RW, "Python versions that uv installs" },
-	{ ".local/share/uv/tools", ENTRY_MASKED, "the person's own session runs what lies there" },
+	{ ".local/share/uv/credentials", ENTRY_MASKED, "logins that uv keeps" },
+	{ ".local/share/uv/tools", ENTRY_PRIVATE,
+	  "tools that uv installed: the person's own session runs them" },
 	{ ".local/share/pnpm/store", ENTRY_RW, "packages that pnpm links into projects" },
 	{ ".local/share/virtualenv", ENTRY_RW, "what virtualenv makes environments from" },
 	{ ".local/share/virtualenvs", ENTRY_RW, "environments of pipenv's projects" },
 	{ ".local/share/pipx", ENTRY_RO, "programs that pipx installed" },
+	{ ".local/pipx", ENTRY_RO, "the same, of older versions" },
 };
+
+static bool is_mask(size_t row)
+{
+	return share[row].mode == ENTRY_MASKED || share[row].mode == ENTRY_PRIVATE;
+}
 
 const char *const *plan_shared_directories(void)
 {
@@ -284,7 +344,7 @@ const char *const *plan_shared_directories(void)
 	for (size_t i = 0; i < ELEMENTSOF(shared); i++)
 		names[n++] = shared[i].name;
 	for (size_t i = 0; i < ELEMENTSOF(share); i++)
-		if (share[i].mode != ENTRY_MASKED)
+		if (!is_mask(i))
 			names[n++] = share[i].name;
 	names[n] = NULL;
 	return names;
@@ -296,7 +356,7 @@ const char *const *plan_share_masks(void)
 	size_t n = 0;
 
 	for (size_t i = 0; i < ELEMENTSOF(share); i++)
-		if (share[i].mode == ENTRY_MASKED)
+		if (is_mask(i))
 			names[n++] = share[i].name;
 	names[n] = NULL;
 	return names;
@@ -370,7 +430,7 @@ static int expose_tool(PlanBuild *build, const char *name)
  */
 static int can_be_masked(PlanBuild *build, size_t row)
 {
-	for (size_t i = row + 1; i < ELEMENTSOF(share) && share[i].mode == ENTRY_MASKED; i++) {
+	for (size_t i = row + 1; i < ELEMENTSOF(share) && is_mask(i); i++) {
 		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
 		int r = find_mask(build, share[i].name, &node);
 
@@ -399,12 +459,12 @@ int build_share(PlanBuild *build)
 	int whole = 1, r = 0;
 
 	for (size_t i = 0; i < ELEMENTSOF(share); i++) {
-		if (share[i].mode != ENTRY_MASKED) {
+		if (!is_mask(i)) {
 			whole = can_be_masked(build, i);
 			if (whole > 0)
 				r = expose_shared(build, share[i].name, share[i].mode, share[i].reason);
 		} else if (whole > 0)
-			r = mask(build, share[i].name, "every profile", share[i].reason);
+			r = mask(build, share[i].name, share[i].mode, "every profile", share[i].reason);
 		if (whole < 0 || r < 0)
 			return r < 0 ? r : whole;
 	}

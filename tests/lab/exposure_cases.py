@@ -45,7 +45,7 @@ def profiles():
 def furnish(user):
     """A home in which every rule has something to do."""
     for name in (".cache", ".config/gh", ".config/glab-cli", ".config/other", ".local/share/applications",
-                 ".local/share/keyrings", ".local/share/uv/tools", ".local/share/pipx", ".agents/skills", ".claude/local", ".codex/packages", ".pi"):
+                 ".local/share/keyrings", ".local/share/uv/tools/ruff", ".local/share/pipx", ".agents/skills", ".claude/local", ".codex/packages", ".pi"):
         os.makedirs(f"{user.home}/{name}", exist_ok=True)
     for name in (".netrc", ".Xauthority"):
         machine.write(f"{user.home}/{name}", "secret\n", 0o600, user)

@@ -196,6 +196,28 @@ def what_is_replaced_before_it_is_masked_is_masked_anew(lab):
 
 
 @test(60, needs="bus")
+def tools_of_uv_run_and_stay(lab):
+    """What 'uv tool install' has made works by its link, next to what the agent installs for itself; logins are hidden."""
+    for user in (ALICE, ROOT):
+        share = f"{user.home}/.local/share/uv"
+        machine.write(f"{share}/tools/ruff/bin/ruff", "#!/bin/sh\necho formatted\n", 0o755, user)
+        machine.write(f"{share}/tools/.lock", "", 0o600, user)
+        machine.write(f"{share}/credentials/credentials.toml", "password\n", 0o600, user)
+        own(user, f"{user.home}/.local/bin")
+        os.symlink("../share/uv/tools/ruff/bin/ruff", f"{user.home}/.local/bin/ruff")
+        lab.undo += [lambda user=user: os.unlink(f"{user.home}/.local/bin/ruff"), lambda share=share: shutil.rmtree(share)]
+        script = (f"~/.local/bin/ruff; cd {share}; echo x > tools/.lock && mkdir tools/black && echo installed; "
+                  "for c in 'touch tools/ruff/bin/ruff' 'mv tools/ruff tools/other' 'rm -r tools/ruff' 'mv tools other' "
+                  "'cat credentials/credentials.toml'; do $c 2> /dev/null && echo \"$c\"; done; exit 7")
+        result = lab.shell(script, user)
+        equal((result.status, result.out), (7, b"formatted\ninstalled\n"), str(user))
+        equal(sorted(os.listdir(f"{share}/tools")), [".lock", "ruff"], str(user))
+        equal(os.stat(f"{share}/tools/.lock").st_size, 0, str(user))
+        equal(os.listdir(f"{share}/tools/ruff/bin"), ["ruff"], str(user))
+        verify(lab, "--probes", "shell", user=user, limit=60).passes()
+
+
+@test(60, needs="bus")
 def what_the_host_mounts_later_stays_outside(lab):
     """A disk that comes while an agent runs would be as the host has it: writable. What is there stays read-only."""
     script = "echo ready; read x; touch /srv/late/written 2>&1; touch /srv/early/written 2>&1; ls /srv/early /srv/late; exit 3"

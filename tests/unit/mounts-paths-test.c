@@ -196,12 +196,14 @@ static void the_share_is_hidden_but_for_tools(void **state)
 					      "/home/user/.local/share/containers/secrets",
 					      "/home/user/.local/share/mise/shims",
 					      "/home/user/.local/share/new",
-					      "/home/user/.local/share/uv/tools/ruff",
+					      "/home/user/.local/share/uv/tools/black",
+					      "/home/user/.local/share/uv/credentials/pypi",
 					      "/home/user/.local/share/pnpm/bin" };
 	static const struct {
 		const char *path;
 		EntryMode mode;
 	} shown[] = { { "/home/user/.local/share/uv/python", ENTRY_RW },
+		      { "/home/user/.local/share/uv/tools/ruff/bin", ENTRY_RO },
 		      { "/home/user/.local/share/pnpm/store/v3", ENTRY_RW },
 		      { "/home/user/.local/share/virtualenvs/x", ENTRY_RW },
 		      { "/home/user/.local/share/pipx/venvs", ENTRY_RO } };
