@@ -21,6 +21,7 @@
 #include "service/inside/measure.h"
 #include "service/inside/mounts.h"
 #include "service/link/stream-outcome.h"
+#include "service/net/ways.h"
 
 #define PORT 9 /* discard, RFC 863 */
 /* Each unresolved destination takes a place in a table that all namespaces share (arp(7), gc_thresh). */
@@ -36,16 +37,10 @@
 #define SILENCE_TIMES 50
 #define LEAST_MSEC 25 /* for what a frame that got out brings about, where sending takes no time */
 
-typedef struct Trick {
-	const char *name;
-	bool packet_info;
-	int (*prepare)(int fd, int index);
-} Trick;
-
 typedef struct Connection {
 	int fd;
 	uint32_t address;
-	const Trick *trick;
+	const Way *way;
 	bool done;
 	int error; /* positive errno once it is done; 0: connected */
 } Connection;
@@ -68,52 +63,6 @@ static void reach_done(Reach *reach)
 	for (size_t i = 0; i < reach->n_connections; i++)
 		close_fdp(&reach->connections[i].fd);
 }
-
-/* ---- ways ---- */
-
-static int prepare_plain(int fd, int index)
-{
-	return 0;
-}
-
-static int prepare_device(int fd, int index)
-{
-	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ROUTES_JAIL_DEVICE, sizeof(ROUTES_JAIL_DEVICE));
-}
-
-static int prepare_index(int fd, int index)
-{
-	return setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
-}
-
-static int prepare_unicast(int fd, int index)
-{
-	uint32_t value = htonl((uint32_t)index);
-
-	return setsockopt(fd, IPPROTO_IP, IP_UNICAST_IF, &value, sizeof(value));
-}
-
-static int prepare_multicast(int fd, int index)
-{
-	const struct ip_mreqn request = { .imr_ifindex = index };
-
-	return setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request));
-}
-
-static int prepare_no_route(int fd, int index)
-{
-	const int on = 1;
-
-	return prepare_device(fd, index) < 0 ? -1 : setsockopt(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on));
-}
-
-/* ip(7), socket(7). The first two are for streams too. */
-static const Trick tricks[] = {
-	{ "a plain socket", false, prepare_plain },   { "SO_BINDTODEVICE", false, prepare_device },
-	{ "SO_BINDTOIFINDEX", false, prepare_index }, { "IP_UNICAST_IF", false, prepare_unicast },
-	{ "IP_PKTINFO", true, prepare_plain },        { "IP_MULTICAST_IF", false, prepare_multicast },
-	{ "SO_DONTROUTE", false, prepare_no_route },
-};
 
 static struct sockaddr_in socket_address(uint32_t address, uint16_t port)
 {
@@ -156,15 +105,15 @@ static void fail_starved(const Reach *reach, int error)
 	battery_starved(reach->b, error, "what is denied");
 }
 
-static void connect_one(Reach *reach, uint32_t address, const Trick *trick)
+static void connect_one(Reach *reach, uint32_t address, const Way *way)
 {
 	const struct sockaddr_in to = socket_address(address, PORT);
 	Connection *c = &reach->connections[reach->n_connections];
 
 	*c = (Connection){ .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
 			   .address = address,
-			   .trick = trick };
-	if (c->fd < 0 || trick->prepare(c->fd, reach->index) < 0) {
+			   .way = way };
+	if (c->fd < 0 || way_prepare(way, c->fd, ROUTES_JAIL_DEVICE, (unsigned)reach->index, 0) < 0) {
 		fail_starved(reach, errno);
 		c->fd = close_fd(c->fd);
 		return;
@@ -198,7 +147,7 @@ static void connections_poll(Reach *reach, int timeout_msec)
 static bool plain_are_done(const Reach *reach)
 {
 	for (size_t i = 0; i < reach->n_connections; i++)
-		if (reach->connections[i].trick == &tricks[0] && !reach->connections[i].done)
+		if (reach->connections[i].way == &ways[WAY_PLAIN] && !reach->connections[i].done)
 			return false;
 	return true;
 }
@@ -208,7 +157,7 @@ static size_t plain_count_done(const Reach *reach)
 	size_t n = 0;
 
 	for (size_t i = 0; i < reach->n_connections; i++)
-		n += reach->connections[i].trick == &tricks[0] && reach->connections[i].done;
+		n += reach->connections[i].way == &ways[WAY_PLAIN] && reach->connections[i].done;
 	return n;
 }
 
@@ -244,60 +193,39 @@ static void judge_connections(Reach *reach)
 		const Connection *c = &reach->connections[i];
 
 		if (c->done && (c->error == 0 || c->error == ECONNREFUSED || c->error == ECONNRESET))
-			battery_fail(reach->b, "%s reaches %s (%s)", c->trick->name,
+			battery_fail(reach->b, "%s reaches %s (%s)", c->way->name,
 				     dump_text(c->address, 32).text,
 				     c->error == 0 ? "connected" : strerror(c->error));
 		else if (c->done)
 			fail_starved(reach, c->error);
 		/* Silence is no refusal; but an agent can keep the session too busy to send one. */
-		else if (c->trick == &tricks[0] && reach->e->joined)
+		else if (c->way == &ways[WAY_PLAIN] && reach->e->joined)
 			battery_note(reach->b, "nothing refused %s within %d ms",
 				     dump_text(c->address, 32).text, REFUSAL_JOINED_MSEC);
-		else if (c->trick == &tricks[0])
+		else if (c->way == &ways[WAY_PLAIN])
 			battery_fail(reach->b, "nothing refuses %s", dump_text(c->address, 32).text);
 	}
 }
 
 /* ---- datagrams ---- */
 
-static void send_one(int fd, const Trick *trick, int index, uint32_t address)
-{
-	struct sockaddr_in to = socket_address(address, PORT);
-	struct iovec iov = { (char *)"denied", 6 };
-	union {
-		struct cmsghdr header;
-		uint8_t bytes[CMSG_SPACE(sizeof(struct in_pktinfo))];
-	} control = { 0 };
-	struct msghdr message = {
-		.msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov, .msg_iovlen = 1
-	};
-
-	if (trick->packet_info) {
-		const struct in_pktinfo info = { .ipi_ifindex = index };
-
-		control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(info)),
-						   .cmsg_level = IPPROTO_IP,
-						   .cmsg_type = IP_PKTINFO };
-		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-	}
-	/* How it fails says nothing about the frame. */
-	(void)sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-static void send_all(Reach *reach, const Trick *trick)
+static void send_all(Reach *reach, const Way *way)
 {
 	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	const int on = 1;
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)) < 0 ||
-	    trick->prepare(fd, reach->index) < 0) {
+	    way_prepare(way, fd, ROUTES_JAIL_DEVICE, (unsigned)reach->index, 0) < 0) {
 		fail_starved(reach, errno);
 		return;
 	}
-	for (size_t i = 0; i < reach->n_destinations; i++)
-		send_one(fd, trick, reach->index, reach->destinations[i]);
+	for (size_t i = 0; i < reach->n_destinations; i++) {
+		const struct sockaddr_in to = socket_address(reach->destinations[i], PORT);
+
+		/* How it fails says nothing about the frame. */
+		(void)way_send(way, fd, (unsigned)reach->index, (const struct sockaddr *)&to, sizeof(to),
+			       "denied", 6);
+	}
 }
 
 /* ---- what got out ---- */
@@ -383,7 +311,7 @@ static bool gives_token(const Reach *reach, const struct sockaddr *to, socklen_t
 
 static void judge_loopback(Reach *reach)
 {
-	static const uint32_t ways[] = { INADDR_LOOPBACK, ROUTES_FAR_END, ROUTES_SOURCE };
+	static const uint32_t addresses[] = { INADDR_LOOPBACK, ROUTES_FAR_END, ROUTES_SOURCE };
 	const Expectations *e = reach->e;
 	bool tried = false;
 
@@ -396,12 +324,12 @@ static void judge_loopback(Reach *reach)
 		if (bait->kind == BAIT_TCP6 && gives_token(reach, (const struct sockaddr *)&to6, sizeof(to6)))
 			battery_fail(reach->b, "the machine's ::1 can be reached");
 		tried = tried || bait->kind == BAIT_TCP4;
-		for (size_t w = 0; bait->kind == BAIT_TCP4 && w < ELEMENTSOF(ways); w++) {
-			const struct sockaddr_in to = socket_address(ways[w], bait->port);
+		for (size_t w = 0; bait->kind == BAIT_TCP4 && w < ELEMENTSOF(addresses); w++) {
+			const struct sockaddr_in to = socket_address(addresses[w], bait->port);
 
 			if (gives_token(reach, (const struct sockaddr *)&to, sizeof(to)))
 				battery_fail(reach->b, "the machine's loopback can be reached at %s",
-					     dump_text(ways[w], 32).text);
+					     dump_text(addresses[w], 32).text);
 		}
 	}
 	if (!tried)
@@ -464,12 +392,12 @@ static void judge_reach(Reach *reach)
 		battery_fail(reach->b, "what is denied was not told");
 	reach->start_msec = measure_now_msec();
 	for (size_t i = 0; i < reach->n_destinations; i++) {
-		connect_one(reach, reach->destinations[i], &tricks[0]);
-		connect_one(reach, reach->destinations[i], &tricks[1]);
+		connect_one(reach, reach->destinations[i], &ways[WAY_PLAIN]);
+		connect_one(reach, reach->destinations[i], &ways[WAY_DEVICE]);
 	}
 	/* Each plain one is a row of what the session was denied: beside an agent, streams have to do. */
-	for (size_t i = reach->e->joined; i < ELEMENTSOF(tricks); i++)
-		send_all(reach, &tricks[i]);
+	for (size_t i = reach->e->joined; i < WAYS_TO_DEVICES; i++)
+		send_all(reach, &ways[i]);
 	connections_wait(reach);
 	judge_connections(reach);
 	r = dump_each(RTM_GETNEIGH, AF_INET, each_neighbour, reach);
@@ -482,7 +410,7 @@ static void judge_reach(Reach *reach)
 	judge_ipv6(reach);
 	check_listeners(reach->b);
 	battery_pass(reach->b, "%zu destinations refuse by %zu ways", reach->n_destinations,
-		     ELEMENTSOF(tricks));
+		     (size_t)WAYS_TO_DEVICES);
 }
 
 void check_reach(Battery *b)

@@ -37,10 +37,14 @@ typedef struct Tries {
 
 static const char message_text[] = "a probe of the jail";
 
-int reach_by_device(int fd, const ReachTarget *target, const char *device, unsigned index)
+static const Way *way_of(const ReachWay *way)
 {
-	return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)strlen(device) + 1) < 0 ? -errno
-												      : 0;
+	return way->way ?: &ways[WAY_PLAIN];
+}
+
+static bool is_by_device(const ReachWay *way)
+{
+	return way->by_device || way_of(way)->by_device;
 }
 
 bool reach_is_jailed(Probing *p)
@@ -128,13 +132,6 @@ static void add_range(const Probing *p, ReachTargets *targets, uint32_t address,
 
 void reach_add_denied(const Probing *p, ReachTargets *targets)
 {
-	/* What is denied on every host (service/plan/routes.h). */
-	static const struct {
-		uint32_t address;
-		uint8_t length;
-	} ranges[] = { { 0x0a000000, 8 },  { 0xac100000, 12 }, { 0xc0a80000, 16 }, { 0x64400000, 10 },
-		       { 0xa9fe0000, 16 }, { 0xa83f8110, 32 }, { 0xc0000000, 24 }, { 0xc6120000, 15 },
-		       { 0xe0000000, 4 },  { 0xf0000000, 4 },  { 0x00000000, 8 },  { 0x7f000000, 8 } };
 	const Expectations *e = p->expectations;
 
 	if (e && e->n_routes > 0) {
@@ -143,8 +140,8 @@ void reach_add_denied(const Probing *p, ReachTargets *targets)
 				add_range(p, targets, e->routes[i].address, e->routes[i].length);
 		return;
 	}
-	for (size_t i = 0; i < ELEMENTSOF(ranges); i++)
-		add_range(p, targets, ranges[i].address, ranges[i].length);
+	for (const DeniedRange *range = denied_ranges; range->reason; range++)
+		add_range(p, targets, range->prefix.address, range->prefix.length);
 }
 
 void reach_add_baits(const Probing *p, ReachTargets *targets)
@@ -170,8 +167,8 @@ void reach_add_baits(const Probing *p, ReachTargets *targets)
 static void found(Probing *p, const Try *try, const char *what)
 {
 	probing_escaped(p, "%s to %s by %s%s%s %s", try->udp ? "UDP" : "TCP", try->target->text,
-			try->way->name, try->device_name ? " " : "", try->device_name ? try->device_name : "",
-			what);
+			try->way->name ?: way_of(try->way)->name, try->device_name ? " " : "",
+			try->device_name ? try->device_name : "", what);
 }
 
 static socklen_t target_address(const Try *try, struct sockaddr_storage *ret)
@@ -192,38 +189,13 @@ static socklen_t target_address(const Try *try, struct sockaddr_storage *ret)
 
 static int send_datagram(const Try *try)
 {
+	const struct icmphdr echo = { .type = ICMP_ECHO };
 	struct sockaddr_storage to;
-	struct icmphdr echo = { .type = ICMP_ECHO };
-	struct iovec part = { (void *)(uintptr_t)message_text, sizeof(message_text) - 1 };
-	struct msghdr message = { .msg_name = &to, .msg_iov = &part, .msg_iovlen = 1 };
-	union {
-		struct cmsghdr header;
-		uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-	} control = { 0 };
+	socklen_t size = target_address(try, &to);
 
-	message.msg_namelen = target_address(try, &to);
-	if (try->way->ping)
-		part = (struct iovec){ &echo, sizeof(echo) };
-	if (try->way->packet_info && to.ss_family == AF_INET) {
-		struct in_pktinfo info = { .ipi_ifindex = (int)try->device };
-
-		control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(info)),
-						   .cmsg_level = IPPROTO_IP,
-						   .cmsg_type = IP_PKTINFO };
-		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(sizeof(info));
-	} else if (try->way->packet_info) {
-		struct in6_pktinfo info = { .ipi6_ifindex = try->device };
-
-		control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(info)),
-						   .cmsg_level = IPPROTO_IPV6,
-						   .cmsg_type = IPV6_PKTINFO };
-		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
-		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(sizeof(info));
-	}
-	return sendmsg(try->fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return way_send(way_of(try->way), try->fd, try->device, (const struct sockaddr *)&to, size,
+			try->way->ping ? (const void *)&echo : message_text,
+			try->way->ping ? sizeof(echo) : sizeof(message_text) - 1);
 }
 
 static void end(Tries *tries, Try *try, int error)
@@ -277,7 +249,10 @@ static void start(Probing *p, Tries *tries, const Try *template)
 	(void)setsockopt(try.fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
 	if (family == AF_INET6)
 		(void)setsockopt(try.fd, IPPROTO_IPV6, IPV6_RECVERR, &on, sizeof(on));
-	r = way->prepare ? way->prepare(try.fd, try.target, try.device_name, try.device) : 0;
+	r = way_prepare(way_of(way), try.fd, try.device_name, try.device,
+			((const struct sockaddr_in *)&try.target->address)->sin_addr.s_addr);
+	if (r == 0 && way->prepare)
+		r = way->prepare(try.fd, try.target, try.device_name, try.device);
 	if (r < 0) {
 		close_fdp(&try.fd);
 		count_impossible(tries, -r);
@@ -481,7 +456,7 @@ static void start_all(Probing *p, Tries *tries, const ReachWay *way, const Reach
 		}
 }
 
-unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachTargets *targets)
+unsigned reach_try(Probing *p, const ReachWay *tried, size_t n_ways, const ReachTargets *targets)
 {
 	_cleanup_free_ Try *all = calloc(TRIES_MAX, sizeof(*all));
 	_cleanup_free_ struct pollfd *polls = calloc(TRIES_MAX, sizeof(*polls));
@@ -494,14 +469,14 @@ unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachT
 		return 0;
 	}
 	for (size_t i = 0; i < n_ways; i++) {
-		if (!ways[i].by_device && !ways[i].prepare && !ways[i].mapped)
+		if (way_of(&tried[i]) == &ways[WAY_PLAIN] && !tried[i].prepare && !tried[i].mapped)
 			look_for_routes(p, targets);
-		if (!ways[i].by_device) {
-			start_all(p, &tries, &ways[i], targets, NULL, 0);
+		if (!is_by_device(&tried[i])) {
+			start_all(p, &tries, &tried[i], targets, NULL, 0);
 			continue;
 		}
 		for (size_t j = 0; devices[j].if_index; j++)
-			start_all(p, &tries, &ways[i], targets, devices[j].if_name, devices[j].if_index);
+			start_all(p, &tries, &tried[i], targets, devices[j].if_name, devices[j].if_index);
 	}
 	/* Where sending takes long answers do too. */
 	wait_for_answers(p, &tries,

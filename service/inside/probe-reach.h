@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "service/inside/probing.h"
+#include "service/net/ways.h"
 
 #define REACH_TARGETS_MAX 200u
 #define REACH_MSEC 500
@@ -35,12 +36,12 @@ typedef struct ReachTargets {
 } ReachTargets;
 
 typedef struct ReachWay {
-	const char *name;
-	/* Before it is used; device: its name, index its number, 0 without one. Return: 0 or a negative
-	 * errno: the kernel refuses the way itself. */
+	const char *name; /* NULL: the way's own */
+	const Way *way;   /* NULL: the plain one */
+	/* Before it is used, beside that; device: its name, index its number, 0 without one. Return: 0 or a
+	 * negative errno: the kernel refuses the way itself. */
 	int (*prepare)(int fd, const ReachTarget *target, const char *device, unsigned index);
-	bool by_device;   /* once for each of them */
-	bool packet_info; /* the device goes with each datagram (ip(7)) */
+	bool by_device; /* once for each of them, as with a way that names one */
 	bool udp_only, tcp_only, mapped /* of IPv4, by an IPv6 socket */;
 	bool ping;    /* an echo request (RFC 792) is sent */
 	int protocol; /* 0: the usual one */
@@ -61,8 +62,6 @@ bool reach_is_allowed(const Probing *p, uint32_t address);
  * Try all ways to all targets, and wait for answers. What comes of it is found. Return:
  * how many datagrams the kernel took for the wire's device by the ways that name it.
  */
-unsigned reach_try(Probing *p, const ReachWay *ways, size_t n_ways, const ReachTargets *targets);
-/* A way: SO_BINDTODEVICE, socket(7). */
-int reach_by_device(int fd, const ReachTarget *target, const char *device, unsigned index);
+unsigned reach_try(Probing *p, const ReachWay *tried, size_t n_ways, const ReachTargets *targets);
 /* Whether there is a jail of networks to be tried at all; otherwise that is what is found. */
 bool reach_is_jailed(Probing *p);

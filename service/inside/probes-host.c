@@ -16,9 +16,9 @@
 #define DNS_BYTES_MAX 512u
 #define NAMES_MAX 8u
 
-static const ReachWay ways[] = {
-	{ .name = "a plain socket" },
-	{ .name = "SO_BINDTODEVICE", .prepare = reach_by_device, .by_device = true },
+static const ReachWay all_ways[] = {
+	{ .way = &ways[WAY_PLAIN] },
+	{ .way = &ways[WAY_DEVICE] },
 };
 
 /* What listens on many machines. */
@@ -54,7 +54,7 @@ static void attempt_scan(Probing *p)
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < ELEMENTSOF(ports); j++)
 			reach_add4(&targets, addresses[i], ports[j], false);
-	(void)reach_try(p, ways, 1, &targets);
+	(void)reach_try(p, all_ways, 1, &targets);
 }
 
 static void attempt_baits(Probing *p)
@@ -83,7 +83,7 @@ static void attempt_baits(Probing *p)
 			if (is_of_host(&e->routes[j]))
 				reach_add4(&targets, e->routes[j].address, e->baits[i].port, true);
 	}
-	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
+	(void)reach_try(p, all_ways, ELEMENTSOF(all_ways), &targets);
 }
 
 static void attempt_metadata(Probing *p)
@@ -102,7 +102,7 @@ static void attempt_metadata(Probing *p)
 	for (size_t i = 0; i < ELEMENTSOF(services); i++)
 		if (!reach_is_allowed(p, services[i].address))
 			reach_add4(&targets, services[i].address, services[i].port, false);
-	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
+	(void)reach_try(p, all_ways, ELEMENTSOF(all_ways), &targets);
 }
 
 /* A question for the IPv4 address of a name (RFC 1035). Return: its size. */
@@ -221,7 +221,7 @@ static void attempt_names(Probing *p)
 			denied++;
 		}
 	reach_add_denied(p, &targets);
-	(void)reach_try(p, ways, 1, &targets);
+	(void)reach_try(p, all_ways, 1, &targets);
 	if (e && e->forwarder)
 		probing_blocked(p, "the name server gave %zu addresses, %zu of them denied", n, denied);
 }

@@ -30,15 +30,15 @@ static int by_multicast(int fd, const ReachTarget *target, const char *device, u
 	return setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &number, sizeof(number)) < 0 ? -errno : 0;
 }
 
-static const ReachWay ways[] = {
-	{ .name = "a plain socket" },
-	{ .name = "SO_BINDTODEVICE", .prepare = reach_by_device, .by_device = true },
+static const ReachWay all_ways[] = {
+	{ .way = &ways[WAY_PLAIN] },
+	{ .way = &ways[WAY_DEVICE] },
 	{ .name = "IPV6_UNICAST_IF", .prepare = by_unicast, .by_device = true },
-	{ .name = "IPV6_PKTINFO", .by_device = true, .packet_info = true, .udp_only = true },
+	{ .name = "IPV6_PKTINFO", .way = &ways[WAY_PACKET_INFO], .udp_only = true },
 };
 
 static const ReachWay group_ways[] = {
-	{ .name = "a plain socket", .udp_only = true },
+	{ .way = &ways[WAY_PLAIN], .udp_only = true },
 	{ .name = "IPV6_MULTICAST_IF", .prepare = by_multicast, .by_device = true, .udp_only = true },
 };
 
@@ -62,7 +62,7 @@ static void attempt_loopback(Probing *p)
 		probing_unclear(p, "there is no bait");
 		return;
 	}
-	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
+	(void)reach_try(p, all_ways, ELEMENTSOF(all_ways), &targets);
 }
 
 /* Addresses of the whole network. */
@@ -74,7 +74,7 @@ static void try_texts(Probing *p, const char *const *texts, size_t n)
 		return;
 	for (size_t i = 0; i < n; i++)
 		reach_add6(&targets, texts[i], PORT, 0, false);
-	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
+	(void)reach_try(p, all_ways, ELEMENTSOF(all_ways), &targets);
 }
 
 static void attempt_far(Probing *p)
@@ -124,7 +124,7 @@ static void attempt_link_local(Probing *p)
 {
 	static const char *const texts[] = { "fe80::1", "fe80::ff:fe00:1", "fe80::fc54:ff:fe00:1" };
 
-	try_on_devices(p, texts, ELEMENTSOF(texts), PORT, ways, ELEMENTSOF(ways));
+	try_on_devices(p, texts, ELEMENTSOF(texts), PORT, all_ways, ELEMENTSOF(all_ways));
 }
 
 static void attempt_groups(Probing *p)

@@ -20,86 +20,14 @@
 #define COUNTED_LOOKS 200u
 #define COUNTED_MSEC 10
 
-static int set(int fd, int level, int option, const void *value, size_t size)
-{
-	return setsockopt(fd, level, option, value, (socklen_t)size) < 0 ? -errno : 0;
-}
-
-static int by_index(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	int number = (int)index;
-
-	return set(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &number, sizeof(number));
-}
-
-static int by_unicast(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	uint32_t number = htonl(index);
-
-	return set(fd, IPPROTO_IP, IP_UNICAST_IF, &number, sizeof(number));
-}
-
-static int by_multicast(int fd, const ReachTarget *target, const char *device, unsigned index)
+/* A member of the group as well. */
+static int by_member(int fd, const ReachTarget *target, const char *device, unsigned index)
 {
 	const struct sockaddr_in *to = (const struct sockaddr_in *)&target->address;
 	struct ip_mreqn request = { .imr_multiaddr = to->sin_addr, .imr_ifindex = (int)index };
-	int r = set(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request));
 
 	(void)setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof(request));
-	return r;
-}
-
-static int by_no_route(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	const int on = 1;
-
-	return set(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on));
-}
-
-static int by_device_without_route(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	int r = reach_by_device(fd, target, device, index);
-
-	return r < 0 ? r : by_no_route(fd, target, device, index);
-}
-
-static int by_source(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	struct sockaddr_in own = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(ROUTES_SOURCE) };
-
-	return bind(fd, (const struct sockaddr *)&own, sizeof(own)) < 0 ? -errno : 0;
-}
-
-/* As if it were the host itself that sends. */
-static int by_foreign_source(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	struct sockaddr_in foreign = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000042u) };
-	const int on = 1;
-	int r = set(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on));
-
-	if (r == 0 && bind(fd, (const struct sockaddr *)&foreign, sizeof(foreign)) < 0)
-		r = -errno;
-	return r;
-}
-
-/* Loose (131) and strict (137) source routes through the address (RFC 791). */
-static int by_source_route(int fd, uint8_t type, const ReachTarget *target)
-{
-	const struct sockaddr_in *to = (const struct sockaddr_in *)&target->address;
-	uint8_t option[8] = { 1, type, 7, 4 };
-
-	memcpy(option + 4, &to->sin_addr, 4);
-	return set(fd, IPPROTO_IP, IP_OPTIONS, option, sizeof(option));
-}
-
-static int by_loose_route(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	return by_source_route(fd, 131, target);
-}
-
-static int by_strict_route(int fd, const ReachTarget *target, const char *device, unsigned index)
-{
-	return by_source_route(fd, 137, target);
+	return 0;
 }
 
 static int by_device6(int fd, const ReachTarget *target, const char *device, unsigned index)
@@ -107,10 +35,10 @@ static int by_device6(int fd, const ReachTarget *target, const char *device, uns
 	uint32_t number = htonl(index);
 
 	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_IF, &number, sizeof(number));
-	return reach_by_device(fd, target, device, index);
+	return way_prepare(&ways[WAY_DEVICE], fd, device, index, 0);
 }
 
-static void attempt_ways(Probing *p, const ReachWay *ways, size_t n)
+static void attempt_ways(Probing *p, const ReachWay *tried, size_t n)
 {
 	static ReachTargets targets;
 
@@ -118,54 +46,55 @@ static void attempt_ways(Probing *p, const ReachWay *ways, size_t n)
 		return;
 	reach_add_baits(p, &targets);
 	reach_add_denied(p, &targets);
-	(void)reach_try(p, ways, n, &targets);
+	(void)reach_try(p, tried, n, &targets);
 }
 
-#define WAYS(...)                                       \
-	static const ReachWay ways[] = { __VA_ARGS__ }; \
-	attempt_ways(p, ways, ELEMENTSOF(ways))
+#define WAYS(...)                                        \
+	static const ReachWay tried[] = { __VA_ARGS__ }; \
+	attempt_ways(p, tried, ELEMENTSOF(tried))
+#define WAY(number)                  \
+	{                            \
+		.way = &ways[number] \
+	}
 
 static void attempt_plain(Probing *p)
 {
-	WAYS({ .name = "a plain socket" });
+	WAYS(WAY(WAY_PLAIN));
 }
 
 static void attempt_device(Probing *p)
 {
-	WAYS({ .name = "SO_BINDTODEVICE", .prepare = reach_by_device, .by_device = true });
+	WAYS(WAY(WAY_DEVICE));
 }
 
 static void attempt_index(Probing *p)
 {
-	WAYS({ .name = "SO_BINDTOIFINDEX", .prepare = by_index, .by_device = true });
+	WAYS(WAY(WAY_INDEX));
 }
 
 static void attempt_unicast(Probing *p)
 {
-	WAYS({ .name = "IP_UNICAST_IF", .prepare = by_unicast, .by_device = true });
+	WAYS(WAY(WAY_UNICAST));
 }
 
 static void attempt_packet_info(Probing *p)
 {
-	WAYS({ .name = "IP_PKTINFO", .by_device = true, .packet_info = true, .udp_only = true });
+	WAYS({ .way = &ways[WAY_PACKET_INFO], .udp_only = true });
 }
 
 static void attempt_source(Probing *p)
 {
-	WAYS({ .name = "the jail's address", .prepare = by_source },
-	     { .name = "a foreign address", .prepare = by_foreign_source });
+	WAYS(WAY(WAY_SOURCE), WAY(WAY_FOREIGN_SOURCE));
 }
 
 static void attempt_no_route(Probing *p)
 {
-	WAYS({ .name = "SO_DONTROUTE", .prepare = by_no_route },
-	     { .name = "SO_DONTROUTE and a device", .prepare = by_device_without_route, .by_device = true });
+	WAYS(WAY(WAY_NO_ROUTE), WAY(WAY_DEVICE_NO_ROUTE));
 }
 
 static void attempt_source_route(Probing *p)
 {
-	WAYS({ .name = "a loose source route", .prepare = by_loose_route },
-	     { .name = "a strict source route", .prepare = by_strict_route });
+	WAYS(WAY(WAY_LOOSE_ROUTE), WAY(WAY_STRICT_ROUTE));
 }
 
 static void attempt_mapped(Probing *p)
@@ -233,14 +162,11 @@ static bool wire_is_up(void)
  */
 static void attempt_groups(Probing *p)
 {
-	static const ReachWay ways[] = {
-		{ .name = "a plain socket", .udp_only = true },
-		{ .name = "IP_MULTICAST_IF", .prepare = by_multicast, .by_device = true, .udp_only = true },
-		{ .name = "SO_BINDTODEVICE",
-		  .prepare = reach_by_device,
-		  .by_device = true,
-		  .udp_only = true },
-		{ .name = "IP_PKTINFO", .by_device = true, .packet_info = true, .udp_only = true },
+	static const ReachWay tried[] = {
+		{ .way = &ways[WAY_PLAIN], .udp_only = true },
+		{ .way = &ways[WAY_MULTICAST], .prepare = by_member, .by_device = true, .udp_only = true },
+		{ .way = &ways[WAY_DEVICE], .udp_only = true },
+		{ .way = &ways[WAY_PACKET_INFO], .udp_only = true },
 	};
 	/* All hosts, mDNS, LLMNR, SSDP, others; everybody. */
 	static const uint32_t addresses[] = { 0xe0000001, 0xe00000fb, 0xe00000fc, 0xeffffffa,
@@ -256,7 +182,7 @@ static void attempt_groups(Probing *p)
 		reach_add4(&targets, addresses[i], 1900, false);
 	targets.msec = GROUPS_MSEC;
 	wire = wire_is_up() && read_dropped(&before);
-	taken = reach_try(p, ways, ELEMENTSOF(ways), &targets);
+	taken = reach_try(p, tried, ELEMENTSOF(tried), &targets);
 	/* The kernel counts what it drops when it gets to it. */
 	for (unsigned i = 0; wire && i < COUNTED_LOOKS && read_dropped(&after) && after - before < taken; i++)
 		(void)poll(NULL, 0, COUNTED_MSEC);
@@ -267,13 +193,10 @@ static void attempt_groups(Probing *p)
 
 static void attempt_broadcast(Probing *p)
 {
-	static const ReachWay ways[] = {
-		{ .name = "a plain socket", .udp_only = true },
-		{ .name = "SO_BINDTODEVICE",
-		  .prepare = reach_by_device,
-		  .by_device = true,
-		  .udp_only = true },
-		{ .name = "IP_PKTINFO", .by_device = true, .packet_info = true, .udp_only = true },
+	static const ReachWay tried[] = {
+		{ .way = &ways[WAY_PLAIN], .udp_only = true },
+		{ .way = &ways[WAY_DEVICE], .udp_only = true },
+		{ .way = &ways[WAY_PACKET_INFO], .udp_only = true },
 	};
 	static const uint32_t addresses[] = { 0xffffffff, 0x0affffff, 0xc0a8ffff, 0xac1fffff };
 	const Expectations *e = p->expectations;
@@ -295,29 +218,27 @@ static void attempt_broadcast(Probing *p)
 	}
 	for (size_t i = 0; i < targets.n; i++)
 		targets.targets[i].group = true;
-	(void)reach_try(p, ways, ELEMENTSOF(ways), &targets);
+	(void)reach_try(p, tried, ELEMENTSOF(tried), &targets);
 }
 
 /* A ping socket is no raw one: everybody may have it (icmp(7)), with the same options as others. */
 static void attempt_ping(Probing *p)
 {
-	static const ReachWay ways[] = {
+	static const ReachWay tried[] = {
 		{ .name = "ping", .ping = true, .protocol = IPPROTO_ICMP, .udp_only = true },
 		{ .name = "ping with SO_BINDTODEVICE",
 		  .ping = true,
-		  .prepare = reach_by_device,
-		  .by_device = true,
+		  .way = &ways[WAY_DEVICE],
 		  .protocol = IPPROTO_ICMP,
 		  .udp_only = true },
 		{ .name = "ping with IP_PKTINFO",
 		  .ping = true,
-		  .packet_info = true,
-		  .by_device = true,
+		  .way = &ways[WAY_PACKET_INFO],
 		  .protocol = IPPROTO_ICMP,
 		  .udp_only = true },
 	};
 
-	attempt_ways(p, ways, ELEMENTSOF(ways));
+	attempt_ways(p, tried, ELEMENTSOF(tried));
 }
 
 /* TCP that begins with data, and a socket that was connected elsewhere before. */

@@ -14,6 +14,7 @@
 
 #include "service/net/netlink.h"
 #include "service/net/public-address.h"
+#include "service/net/ways.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -35,81 +36,18 @@
 #define DESTINATIONS_AT_ONCE 32u
 #define FRAME_MAX 65536u
 
-typedef struct Trick {
-	const char *name;
-	int (*prepare)(int fd, int index); /* Return: 0 or a negative errno: the kernel has no such way */
-	bool packet_info;
-	bool names_device; /* for whatever destination */
-} Trick;
-
-static int set_option(int fd, int level, int option, const void *value, socklen_t size)
-{
-	return setsockopt(fd, level, option, value, size) < 0 ? -errno : 0;
-}
-
-static int prepare_plain(int fd, int index)
-{
-	return 0;
-}
-
-static int prepare_device(int fd, int index)
-{
-	char name[IF_NAMESIZE];
-
-	return if_indextoname((unsigned)index, name)
-		       ? set_option(fd, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)strlen(name) + 1)
-		       : -errno;
-}
-
-static int prepare_index(int fd, int index)
-{
-	return set_option(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
-}
-
-static int prepare_unicast(int fd, int index)
-{
-	uint32_t value = htonl((uint32_t)index);
-
-	return set_option(fd, IPPROTO_IP, IP_UNICAST_IF, &value, sizeof(value));
-}
-
-static int prepare_multicast(int fd, int index)
-{
-	struct ip_mreqn request = { .imr_ifindex = index };
-
-	return set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request));
-}
-
-static int prepare_no_route(int fd, int index)
-{
-	const int on = 1;
-	int r = prepare_device(fd, index);
-
-	return r < 0 ? r : set_option(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on));
-}
-
-/* ip(7), socket(7) */
-static const Trick tricks[] = {
-	{ "a plain socket", prepare_plain, false, false },
-	{ "SO_BINDTODEVICE", prepare_device, false, true },
-	{ "SO_BINDTOIFINDEX", prepare_index, false, true },
-	{ "IP_UNICAST_IF", prepare_unicast, false, true },
-	{ "IP_PKTINFO", prepare_plain, true, true },
-	{ "IP_MULTICAST_IF", prepare_multicast, false, false },
-	{ "SO_DONTROUTE", prepare_no_route, false, true },
-};
-
-/* A trick with one of the devices. */
-typedef struct Way {
-	const Trick *trick;
-	int index, fd; /* fd: FD_NONE where the kernel has no such way */
+/* A way with one of the devices. */
+typedef struct Attempt {
+	const Way *way;
+	unsigned index;
+	int fd; /* FD_NONE where the kernel has no such way */
 	bool ledger;
-} Way;
+} Attempt;
 
 typedef struct SelfTest {
 	int tap_fd, index;
-	Way ways[2 * ELEMENTSOF(tricks)];
-	size_t n_ways;
+	Attempt attempts[2 * WAYS_TO_DEVICES];
+	size_t n_attempts;
 	Netlink *netlink;
 	uint32_t *destinations; /* host order */
 	size_t n_destinations;
@@ -118,14 +56,14 @@ typedef struct SelfTest {
 
 static void self_test_done(SelfTest *test)
 {
-	for (size_t i = 0; i < test->n_ways; i++)
-		close_fdp(&test->ways[i].fd);
+	for (size_t i = 0; i < test->n_attempts; i++)
+		close_fdp(&test->attempts[i].fd);
 	test->netlink = netlink_free(test->netlink);
 	free(test->destinations);
 	free(test->frame);
 }
 
-static int open_way(const Trick *trick, int index, int *ret_fd)
+static int open_way(const Way *way, const char *device, unsigned index, int *ret_fd)
 {
 	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	const int on = 1;
@@ -133,9 +71,9 @@ static int open_way(const Trick *trick, int index, int *ret_fd)
 
 	if (fd < 0)
 		return -errno;
-	r = set_option(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
-	if (r == 0)
-		r = trick->prepare(fd, index);
+	if (setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)) < 0)
+		return -errno;
+	r = way_prepare(way, fd, device, index, 0);
 	if (r == 0)
 		*ret_fd = TAKE_FD(fd);
 	return r == -ENOPROTOOPT ? 0 : r;
@@ -144,21 +82,23 @@ static int open_way(const Trick *trick, int index, int *ret_fd)
 /* By the ledger's device nothing may come to the tap either. Its plain socket is that of the tap. */
 static int open_ways(SelfTest *test)
 {
-	const int indexes[] = { test->index, (int)if_nametoindex(ROUTES_LEDGER_DEVICE) };
+	static const char *const devices[] = { ROUTES_JAIL_DEVICE, ROUTES_LEDGER_DEVICE };
 
-	for (size_t device = 0; device < ELEMENTSOF(indexes); device++)
-		for (size_t i = device; i < ELEMENTSOF(tricks) && indexes[device] > 0; i++) {
-			Way *way = &test->ways[test->n_ways++];
+	for (size_t device = 0; device < ELEMENTSOF(devices); device++) {
+		unsigned index = if_nametoindex(devices[device]);
+
+		for (size_t i = device; i < WAYS_TO_DEVICES && index > 0; i++) {
+			Attempt *attempt = &test->attempts[test->n_attempts++];
 			int r;
 
-			*way = (Way){ .trick = &tricks[i],
-				      .index = indexes[device],
-				      .fd = FD_NONE,
-				      .ledger = device == 1 };
-			r = open_way(way->trick, way->index, &way->fd);
+			*attempt = (Attempt){
+				.way = &ways[i], .index = index, .fd = FD_NONE, .ledger = device == 1
+			};
+			r = open_way(attempt->way, devices[device], index, &attempt->fd);
 			if (r < 0)
 				return r;
 		}
+	}
 	return 0;
 }
 
@@ -212,39 +152,16 @@ static int choose_destinations(SelfTest *test, const RouteTable *routes)
 	return 0;
 }
 
-static int send_probe(int fd, const Trick *trick, int index, uint32_t address, const void *payload,
-		      size_t size)
+static int send_probe(const Attempt *attempt, uint32_t address, const void *payload, size_t size)
 {
-	struct sockaddr_in to = {
+	const struct sockaddr_in to = {
 		.sin_family = AF_INET,
 		.sin_port = htons(PORT),
 		.sin_addr.s_addr = htonl(address),
 	};
-	struct iovec iov = { (void *)payload, size };
-	union {
-		struct cmsghdr header;
-		uint8_t bytes[CMSG_SPACE(sizeof(struct in_pktinfo))];
-	} control = { 0 };
-	struct msghdr message = {
-		.msg_name = &to,
-		.msg_namelen = sizeof(to),
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-	};
 
-	if (trick->packet_info) {
-		struct in_pktinfo info = { .ipi_ifindex = index };
-
-		control.header = (struct cmsghdr){
-			.cmsg_len = CMSG_LEN(sizeof(info)),
-			.cmsg_level = IPPROTO_IP,
-			.cmsg_type = IP_PKTINFO,
-		};
-		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-	}
-	return sendmsg(fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return way_send(attempt->way, attempt->fd, attempt->index, (const struct sockaddr *)&to, sizeof(to),
+			payload, size);
 }
 
 /* Return: the size of a frame that waits, 0 for none, a negative errno. */
@@ -284,38 +201,39 @@ static uint32_t frame_destination(const uint8_t *frame, size_t size)
 	return ntohl(address);
 }
 
-static int got_through(SelfTest *test, const char *trick, size_t size, char **ret_problem)
+static int got_through(SelfTest *test, const char *way, size_t size, char **ret_problem)
 {
 	uint32_t destination = frame_destination(test->frame, size);
 	char name[ADDRESS_TEXT_MAX];
 
 	if (destination == 0)
 		return refuse(ret_problem, -ENOTUNIQ,
-			      "%s: a frame got through the filter of " ROUTES_JAIL_DEVICE, trick);
+			      "%s: a frame got through the filter of " ROUTES_JAIL_DEVICE, way);
 	return refuse(ret_problem, -ENOTUNIQ,
-		      "%s: a frame to %s got through the filter of " ROUTES_JAIL_DEVICE, trick,
+		      "%s: a frame to %s got through the filter of " ROUTES_JAIL_DEVICE, way,
 		      ipv4_to_text(destination, 32, name));
 }
 
-static int nothing_waits(SelfTest *test, const char *trick, char **ret_problem)
+static int nothing_waits(SelfTest *test, const char *way, char **ret_problem)
 {
 	ssize_t n = read_frame(test);
 
 	if (n < 0)
 		return refuse(ret_problem, (int)n, "the tap cannot be read: %s", strerror((int)-n));
-	return n > 0 ? got_through(test, trick, (size_t)n, ret_problem) : 0;
+	return n > 0 ? got_through(test, way, (size_t)n, ret_problem) : 0;
 }
 
-static int try_way(SelfTest *test, const Way *way, const uint32_t *destinations, size_t n, char **ret_problem)
+static int try_way(SelfTest *test, const Attempt *attempt, const uint32_t *destinations, size_t n,
+		   char **ret_problem)
 {
 	static const char payload[] = "denied";
 
-	if (way->fd < 0)
+	if (attempt->fd < 0)
 		return 0;
 	/* How a denied one fails says nothing about the frame: only the tap counts. */
 	for (size_t i = 0; i < n; i++)
-		(void)send_probe(way->fd, way->trick, way->index, destinations[i], payload, sizeof(payload));
-	return nothing_waits(test, way->trick->name, ret_problem);
+		(void)send_probe(attempt, destinations[i], payload, sizeof(payload));
+	return nothing_waits(test, attempt->way->name, ret_problem);
 }
 
 /* The unresolved entries, never the far end's. One that is not there is no error. */
@@ -355,8 +273,8 @@ static int try_denied(SelfTest *test, uint32_t public_address, char **ret_proble
 	for (size_t done = 0; r >= 0 && done < test->n_destinations; done += DESTINATIONS_AT_ONCE) {
 		size_t n = MIN_OF(test->n_destinations - done, (size_t)DESTINATIONS_AT_ONCE);
 
-		for (size_t w = 0; r >= 0 && w < test->n_ways; w++)
-			r = try_way(test, &test->ways[w], test->destinations + done, n, ret_problem);
+		for (size_t w = 0; r >= 0 && w < test->n_attempts; w++)
+			r = try_way(test, &test->attempts[w], test->destinations + done, n, ret_problem);
 		if (r < 0)
 			break;
 		r = forget_neighbours(test, test->destinations + done, n);
@@ -365,9 +283,9 @@ static int try_denied(SelfTest *test, uint32_t public_address, char **ret_proble
 				      strerror(-r));
 	}
 	/* What is for the ledger alone does not become more because it has another destination. */
-	for (size_t w = 0; r >= 0 && w < test->n_ways; w++)
-		if (test->ways[w].ledger && test->ways[w].trick->names_device)
-			r = try_way(test, &test->ways[w], &public_address, 1, ret_problem);
+	for (size_t w = 0; r >= 0 && w < test->n_attempts; w++)
+		if (test->attempts[w].ledger && test->attempts[w].way->by_device)
+			r = try_way(test, &test->attempts[w], &public_address, 1, ret_problem);
 	return r;
 }
 
@@ -403,7 +321,7 @@ static int64_t now_msec(void)
 
 static int try_public(SelfTest *test, uint32_t address, char **ret_problem)
 {
-	const char *trick = tricks[0].name;
+	const char *way = ways[WAY_PLAIN].name;
 	int64_t deadline = now_msec() + DELIVERY_MSEC;
 	char name[ADDRESS_TEXT_MAX];
 	uint8_t token[16];
@@ -413,7 +331,7 @@ static int try_public(SelfTest *test, uint32_t address, char **ret_problem)
 	ipv4_to_text(address, 32, name);
 	if (getrandom(token, sizeof(token), 0) != sizeof(token))
 		return -EIO;
-	r = send_probe(test->ways[0].fd, &tricks[0], test->index, address, token, sizeof(token));
+	r = send_probe(&test->attempts[0], address, token, sizeof(token));
 	if (r < 0)
 		return refuse(ret_problem, -ENOTUNIQ, "nothing can be sent to the public address %s: %s",
 			      name, strerror(-r));
@@ -432,8 +350,8 @@ static int try_public(SelfTest *test, uint32_t address, char **ret_problem)
 	if (n < 0)
 		return refuse(ret_problem, (int)n, "the tap cannot be read: %s", strerror((int)-n));
 	if (!is_probe(test->frame, (size_t)n, address, token))
-		return got_through(test, trick, (size_t)n, ret_problem);
-	return nothing_waits(test, trick, ret_problem);
+		return got_through(test, way, (size_t)n, ret_problem);
+	return nothing_waits(test, way, ret_problem);
 }
 
 int self_test_run(int tap_fd, const RouteTable *routes, char **ret_problem)

@@ -11,23 +11,6 @@
 /* "255.255.255.255/32" */
 #define ADDRESS_TEXT_MAX 18u
 
-/* What no administrator can mean: an allow-ip in here would open nothing useful, or the jail's own plumbing.
- */
-static const struct {
-	uint32_t address;
-	unsigned length;
-	const char *reason;
-} refused[] = {
-	{ 0x00000000u, 8, "is in 0.0.0.0/8, which no host has (RFC 791)" },
-	{ 0x7f000000u, 8,
-	  "is loopback (RFC 1122), of which the jail has its own: a local-port lets a single port of this "
-	  "machine's in" },
-	{ 0xe0000000u, 4, "is multicast (RFC 5771), which the jail does not have" },
-	{ 0xf0000000u, 4, "is in the reserved range 240.0.0.0/4 (RFC 1112)" },
-	{ ROUTES_SOURCE & ~0xffu, 24,
-	  "is in 192.0.0.0/24 or holds it, where the jail's own addresses are (RFC 6890)" },
-};
-
 static uint32_t mask_of(unsigned length)
 {
 	return length == 0 ? 0 : UINT32_MAX << (32 - length);
@@ -100,12 +83,12 @@ int config_parse_address(const char *text, uint32_t *ret_address, unsigned *ret_
 			      "'%s' has host bits set; write %s/%u for the network or %s for the one address",
 			      shown, name, length, dotted);
 	}
-	for (size_t i = 0; i < ELEMENTSOF(refused); i++) {
-		uint32_t mask = mask_of(MIN_OF(length, refused[i].length));
+	/* What no administrator can mean: it would open nothing useful, or the jail's own plumbing. */
+	for (const DeniedRange *range = denied_ranges; range->reason; range++) {
+		uint32_t mask = mask_of(MIN_OF(length, (unsigned)range->prefix.length));
 
-		if ((address & mask) == (refused[i].address & mask))
-			return refuse(ret_problem, -EINVAL, "'%s' %s; leave it out", shown,
-				      refused[i].reason);
+		if (range->never && (address & mask) == (range->prefix.address & mask))
+			return refuse(ret_problem, -EINVAL, "'%s' %s; leave it out", shown, range->never);
 	}
 
 	*ret_address = address;

@@ -17,25 +17,6 @@
  * denial says it all.
  */
 
-/* The ranges denied always; no two overlap. */
-static const struct {
-	HostPrefix prefix;
-	const char *reason;
-} denied[] = {
-	{ { 0x00000000u, 8 }, "this network (RFC 791)" },
-	{ { 0x7f000000u, 8 }, "loopback (RFC 1122)" },
-	{ { 0x0a000000u, 8 }, "private network (RFC 1918)" },
-	{ { 0xac100000u, 12 }, "private network (RFC 1918)" },
-	{ { 0xc0a80000u, 16 }, "private network (RFC 1918)" },
-	{ { 0x64400000u, 10 }, "shared address space of providers (RFC 6598)" },
-	{ { 0xa9fe0000u, 16 }, "link-local and cloud metadata (RFC 3927)" },
-	{ { 0xa83f8110u, 32 }, "host service of the Azure cloud" },
-	{ { 0xc0000000u, 24 }, "IETF protocol assignments (RFC 6890)" },
-	{ { 0xc6120000u, 15 }, "benchmarking (RFC 2544)" },
-	{ { 0xe0000000u, 4 }, "multicast (RFC 5771)" },
-	{ { 0xf0000000u, 4 }, "reserved, with the broadcast address (RFC 1112, RFC 919)" },
-};
-
 /* One in each of the documentation networks (RFC 5737), which no network should use, though some do. */
 static const uint32_t forwarders[] = {
 	0xc0000235u, /* 192.0.2.53 */
@@ -70,15 +51,6 @@ static bool prefix_equal(HostPrefix a, HostPrefix b)
 static HostPrefix row_prefix(const RouteRow *row)
 {
 	return (HostPrefix){ row->address, row->length };
-}
-
-const HostPrefix *routes_denied_range(size_t index, const char **ret_reason)
-{
-	if (index >= ELEMENTSOF(denied))
-		return NULL;
-	if (ret_reason)
-		*ret_reason = denied[index].reason;
-	return &denied[index].prefix;
 }
 
 const RouteRow *routes_find(const RouteTable *table, uint32_t address)
@@ -308,8 +280,8 @@ static int denials_add(RouteTable *table, const Draft *draft, char **ret_problem
 {
 	int r;
 
-	for (size_t i = 0; i < ELEMENTSOF(denied); i++) {
-		r = row_add(table, denied[i].prefix, ROUTE_DENY, denied[i].reason, ret_problem);
+	for (const DeniedRange *range = denied_ranges; range->reason; range++) {
+		r = row_add(table, range->prefix, ROUTE_DENY, range->reason, ret_problem);
 		if (r < 0)
 			return r;
 	}

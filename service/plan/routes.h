@@ -51,6 +51,15 @@ typedef struct HostPrefix {
 	uint8_t length;
 } HostPrefix;
 
+/* What is denied on every host: ranges.c, the only list. Ends without a reason. */
+typedef struct DeniedRange {
+	HostPrefix prefix;
+	const char *reason;
+	const char *never; /* why no allow-ip can open a part of it, as the end of a sentence, or NULL */
+} DeniedRange;
+
+extern const DeniedRange denied_ranges[];
+
 /* What the host's network is, as service/net/host.h reads it. */
 typedef struct HostNetwork {
 	HostPrefix *subnets; /* connected */
@@ -95,8 +104,6 @@ bool routes_is_hosts(const RouteTable *table, uint32_t address);
  */
 bool routes_is_explained(const RouteTable *table, size_t index);
 
-/* The denials that hold on every host, for tests and the battery. index from 0; NULL at the end. */
-const HostPrefix *routes_denied_range(size_t index, const char **ret_reason);
 const char *route_verdict_to_string(RouteVerdict verdict);
 /* "A.B.C.D/LEN", "default" for 0/0; buffer of at least ROUTE_TEXT_MAX bytes. Return: buffer. */
 #define ROUTE_TEXT_MAX 19u

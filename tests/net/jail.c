@@ -251,20 +251,14 @@ void jail_routes_done(void)
 
 void jail_routes_make(size_t extra)
 {
-	static const struct {
-		uint32_t address;
-		uint8_t length;
-	} denied[] = {
-		{ 0x00000000, 8 },  { 0x7f000000, 8 },  { 0x0a000000, 8 },  { 0xac100000, 12 },
-		{ 0xc0a80000, 16 }, { 0x64400000, 10 }, { 0xa9fe0000, 16 }, { 0xa83f8110, 32 },
-		{ 0xc0000000, 24 }, { 0xc6120000, 15 }, { 0xe0000000, 4 },  { 0xf0000000, 4 },
-		{ 0x0808a000, 20 }, { 0x08080808, 32 }, { 0x0b0b0000, 16 },
-	};
+	static const HostPrefix of_host[] = { { 0x0808a000, 20 }, { 0x08080808, 32 }, { 0x0b0b0000, 16 } };
 
 	jail_routes_done();
 	jail_routes = (RouteTable){ .forwarder = 0xc6336435 };
-	for (size_t i = 0; i < ELEMENTSOF(denied); i++)
-		add_row(denied[i].address, denied[i].length, ROUTE_DENY, "a range of the test");
+	for (const DeniedRange *range = denied_ranges; range->reason; range++)
+		add_row(range->prefix.address, range->prefix.length, ROUTE_DENY, "a range of the test");
+	for (size_t i = 0; i < ELEMENTSOF(of_host); i++)
+		add_row(of_host[i].address, of_host[i].length, ROUTE_DENY, "of the host");
 	for (size_t i = 0; i < extra; i++)
 		add_row(0x08090000 + (uint32_t)i * 2, 32, ROUTE_DENY, "one more");
 	add_row(jail_routes.forwarder, 32, ROUTE_DNS, "forwarder");

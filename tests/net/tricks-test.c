@@ -8,6 +8,7 @@
 
 #include "service/net/link.h"
 #include "service/net/tap.h"
+#include "service/net/ways.h"
 #include "tests/net/jail.h"
 
 #include <arpa/inet.h>
@@ -50,62 +51,13 @@ const DenialStep denial_steps[] = {
 };
 /* clang-format on */
 
-typedef enum Way {
-	WAY_PLAIN,
-	WAY_DEVICE,
-	WAY_INDEX,
-	WAY_UNICAST,
-	WAY_PACKET_INFO,
-	WAY_MULTICAST,
-	WAY_DEVICE_NO_ROUTE,
-	WAY_MAX,
-} Way;
-
-static const char *const ways[WAY_MAX] = {
-	"plain",      "SO_BINDTODEVICE", "SO_BINDTOIFINDEX", "IP_UNICAST_IF",
-	"IP_PKTINFO", "IP_MULTICAST_IF", "SO_DONTROUTE",
-};
-
-static void prepare(int fd, Way way)
+static void try(int fd, WayNumber way, bool stream, const struct sockaddr_in *to)
 {
-	int index = (int)if_nametoindex(device), on = 1;
-	uint32_t unicast = htonl((uint32_t)index);
-	struct ip_mreqn multicast = { .imr_ifindex = index };
-
-	(void)setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
-	if (way == WAY_DEVICE || way == WAY_DEVICE_NO_ROUTE)
-		(void)setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, 6);
-	if (way == WAY_DEVICE_NO_ROUTE)
-		(void)setsockopt(fd, SOL_SOCKET, SO_DONTROUTE, &on, sizeof(on));
-	if (way == WAY_INDEX)
-		(void)setsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &index, sizeof(index));
-	if (way == WAY_UNICAST)
-		(void)setsockopt(fd, IPPROTO_IP, IP_UNICAST_IF, &unicast, sizeof(unicast));
-	if (way == WAY_MULTICAST)
-		(void)setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &multicast, sizeof(multicast));
-}
-
-static void try(int fd, Way way, bool stream, const struct sockaddr_in *to)
-{
-	struct iovec iov = { (void *)"x", 1 };
-	union {
-		struct cmsghdr header;
-		uint8_t bytes[CMSG_SPACE(sizeof(struct in_pktinfo))];
-	} control = { 0 };
-	struct msghdr message = { (void *)to, sizeof(*to), &iov, 1, NULL, 0, 0 };
-	struct in_pktinfo info = { .ipi_ifindex = (int)if_nametoindex(device) };
-
-	if (stream) {
+	if (stream)
 		(void)connect(fd, (const struct sockaddr *)to, sizeof(*to));
-		return;
-	}
-	if (way == WAY_PACKET_INFO) {
-		control.header = (struct cmsghdr){ CMSG_LEN(sizeof(info)), IPPROTO_IP, IP_PKTINFO };
-		memcpy(CMSG_DATA(&control.header), &info, sizeof(info));
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-	}
-	(void)sendmsg(fd, &message, MSG_NOSIGNAL);
+	else
+		(void)way_send(&ways[way], fd, if_nametoindex(device), (const struct sockaddr *)to,
+			       sizeof(*to), "x", 1);
 }
 
 /* Tell the kernel that the address that it asks for is a machine next door, as pasta does for every address.
@@ -159,6 +111,7 @@ static int one_try(const Jail *jail, const char *text, char **ret_problem)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
 	unsigned way, stream, ledger, address, any = 0, found = 0;
+	const int on = 1;
 	_cleanup_close_ int fd = FD_NONE;
 
 	if (sscanf(text, "%u %u %u %u", &ledger, &way, &stream, &address) != 4)
@@ -166,7 +119,8 @@ static int one_try(const Jail *jail, const char *text, char **ret_problem)
 	device = ledger ? "deny0" : "jail0";
 	to.sin_addr.s_addr = htonl(address);
 	fd = socket(AF_INET, (stream ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	prepare(fd, way);
+	(void)setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on));
+	(void)way_prepare(&ways[way], fd, device, if_nametoindex(device), to.sin_addr.s_addr);
 	try(fd, way, stream, &to);
 	/* Delivery is within the call; an answered ARP request lets the packet behind it go, within the
 	 * write. */
@@ -201,7 +155,7 @@ static unsigned try_all(bool filter, bool ledger, unsigned packets[WAY_MAX][2])
 				char text[64];
 				int r;
 
-				if (to == PUBLIC && (way == WAY_PLAIN || way == WAY_MULTICAST))
+				if (to == PUBLIC && !ways[way].by_device)
 					continue;
 				/* Only for a datagram do these choose; a connection takes the route. */
 				if (to == PUBLIC && (way == WAY_PACKET_INFO || way == WAY_UNICAST) && stream)
@@ -212,8 +166,8 @@ static unsigned try_all(bool filter, bool ledger, unsigned packets[WAY_MAX][2])
 				packets[way][stream] += r == 2;
 				frames += r > 0;
 				if (r > 0 && filter)
-					print_error("%s, %s: 0x%08x\n", ways[way], stream ? "TCP" : "UDP",
-						    to);
+					print_error("%s, %s: 0x%08x\n", ways[way].name,
+						    stream ? "TCP" : "UDP", to);
 			}
 	/* What such tries leave in the neighbour table is the kernel's own doing, and no reason to end a
 	 * session. */
@@ -230,8 +184,8 @@ static void test_without_filter(void **state)
 
 	assert_true(try_all(false, false, packets) > 0);
 	for (unsigned way = 0; way < WAY_MAX; way++)
-		print_message("%-18s reached %2u of %zu denied destinations by UDP, %2u by TCP\n", ways[way],
-			      packets[way][0], ELEMENTSOF(destinations), packets[way][1]);
+		print_message("%-24s reached %2u of %zu denied destinations by UDP, %2u by TCP\n",
+			      ways[way].name, packets[way][0], ELEMENTSOF(destinations), packets[way][1]);
 	assert_true(packets[WAY_DEVICE][0] > 8 && packets[WAY_DEVICE][1] > 8);
 	assert_true(packets[WAY_INDEX][0] > 8 && packets[WAY_INDEX][1] > 8);
 	assert_true(packets[WAY_UNICAST][0] > 8);
