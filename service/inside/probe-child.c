@@ -64,7 +64,7 @@ static void prepare(void)
 _noreturn_ static void run(const Probe *probe, Probing *p)
 {
 	prepare();
-	probe->attempt(p);
+	probing_attempt(p, probe);
 	p->finished = true;
 	_exit(0);
 }

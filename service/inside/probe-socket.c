@@ -104,6 +104,42 @@ bool probing_connect(Probing *p, const char *path, bool abstract, unsigned *refu
 	return connected;
 }
 
+/* {uid}, {home} and {user} are the session's. */
+static char *pattern_fill(const Probing *p, const char *pattern)
+{
+	const Expectations *e = p->expectations;
+	const char *home = e && e->home ? e->home : "/root", *user = e && e->user ? e->user : "root";
+	const char *brace = strchr(pattern, '{');
+	char *path = NULL;
+	int r;
+
+	if (!brace)
+		return strdup(pattern);
+	if (starts_with(brace, "{uid}"))
+		r = asprintf(&path, "%.*s%u%s", (int)(brace - pattern), pattern, (unsigned)getuid(),
+			     brace + 5);
+	else if (starts_with(brace, "{home}"))
+		r = asprintf(&path, "%.*s%s%s", (int)(brace - pattern), pattern, home, brace + 6);
+	else
+		r = asprintf(&path, "%.*s%s%s", (int)(brace - pattern), pattern, user, brace + 6);
+	return r < 0 ? NULL : path;
+}
+
+void probing_connect_each(Probing *p, const char *const *patterns)
+{
+	unsigned refused = 0;
+
+	for (; *patterns; patterns++) {
+		_cleanup_free_ char *path = pattern_fill(p, *patterns);
+		bool abstract = path && path[0] == '@';
+
+		if (path)
+			(void)probing_connect(p, path + abstract, abstract, &refused);
+	}
+	if (refused > 0)
+		probing_blocked(p, "none of %u is there", refused);
+}
+
 int probe_netlink(int protocol, uint16_t type, uint16_t flags, const void *payload, size_t size)
 {
 	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);

@@ -20,6 +20,8 @@ bool probe_peer_is_outside(const Probing *p, int fd);
 /* Try stream, packet and datagram sockets there; what answers from outside is a finding. Return: whether one
  * could be connected. */
 bool probing_connect(Probing *p, const char *path, bool abstract, unsigned *refused);
+/* For each of a table: "@" begins an abstract one; {uid}, {home} and {user} are the session's; NULL ends it. */
+void probing_connect_each(Probing *p, const char *const *patterns);
 
 /*
  * Send one request and read the kernel's answer to it (netlink(7)). Return: 0, or its negative errno; that of

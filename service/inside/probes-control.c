@@ -15,33 +15,6 @@
 
 #define FILES_MAX 3000u
 
-/* Opening changes nothing; what is not there is no way. */
-static void open_each(Probing *p, const char *const *paths, size_t n)
-{
-	unsigned refused = 0, absent = 0;
-	int error = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		int fd = open(paths[i], O_WRONLY | O_CLOEXEC);
-
-		if (fd >= 0) {
-			probing_escaped(p, "%s can be written", paths[i]);
-			(void)close(fd);
-		} else if (errno == ENOENT || errno == ENOTDIR) {
-			absent++;
-		} else if (probing_is_starved(errno)) {
-			probing_unclear(p, "%s: %s", paths[i], probing_error(errno));
-		} else {
-			refused++;
-			error = errno;
-		}
-	}
-	if (refused > 0)
-		probing_blocked(p, "%u files: %s", refused, probing_error(error));
-	if (absent == n)
-		probing_blocked(p, "none of %u is there", absent);
-}
-
 /* The tree is the machine's, and large: what is writable is found by looking at all of it, up to a limit. */
 typedef struct Walk {
 	Probing *p;
@@ -90,50 +63,48 @@ static void walk_tree(Probing *p, const char *path)
 		probing_blocked(p, "of %u files of %s none can be written", here.files, path);
 }
 
+static const char *const sysctl_files[] = { "/proc/sys/kernel/core_pattern",
+					    "/proc/sys/kernel/modprobe",
+					    "/proc/sys/kernel/hotplug",
+					    "/proc/sys/kernel/sysrq",
+					    "/proc/sys/kernel/yama/ptrace_scope",
+					    "/proc/sys/kernel/unprivileged_bpf_disabled",
+					    "/proc/sys/kernel/kptr_restrict",
+					    "/proc/sys/fs/suid_dumpable",
+					    "/proc/sys/fs/protected_symlinks",
+					    "/proc/sys/vm/mmap_min_addr",
+					    "/proc/sys/vm/swappiness",
+					    "/proc/sys/net/ipv4/ip_forward",
+					    "/proc/sys/net/ipv4/ping_group_range",
+					    "/proc/sys/net/ipv4/conf/all/rp_filter",
+					    "/proc/sys/net/ipv4/conf/all/route_localnet",
+					    "/proc/sys/net/ipv4/conf/jail0/rp_filter",
+					    "/proc/sys/net/ipv6/conf/all/disable_ipv6",
+					    "/proc/sys/net/ipv6/conf/jail0/disable_ipv6",
+					    "/proc/sys/net/core/bpf_jit_enable",
+					    NULL };
+
 static void attempt_sysctl(Probing *p)
 {
-	static const char *const paths[] = {
-		"/proc/sys/kernel/core_pattern",
-		"/proc/sys/kernel/modprobe",
-		"/proc/sys/kernel/hotplug",
-		"/proc/sys/kernel/sysrq",
-		"/proc/sys/kernel/yama/ptrace_scope",
-		"/proc/sys/kernel/unprivileged_bpf_disabled",
-		"/proc/sys/kernel/kptr_restrict",
-		"/proc/sys/fs/suid_dumpable",
-		"/proc/sys/fs/protected_symlinks",
-		"/proc/sys/vm/mmap_min_addr",
-		"/proc/sys/vm/swappiness",
-		"/proc/sys/net/ipv4/ip_forward",
-		"/proc/sys/net/ipv4/ping_group_range",
-		"/proc/sys/net/ipv4/conf/all/rp_filter",
-		"/proc/sys/net/ipv4/conf/all/route_localnet",
-		"/proc/sys/net/ipv4/conf/jail0/rp_filter",
-		"/proc/sys/net/ipv6/conf/all/disable_ipv6",
-		"/proc/sys/net/ipv6/conf/jail0/disable_ipv6",
-		"/proc/sys/net/core/bpf_jit_enable",
-	};
+	static const char *const formats[] = { "/proc/sys/fs/binfmt_misc/register", NULL };
 
-	static const char *const formats[] = { "/proc/sys/fs/binfmt_misc/register" };
-
-	open_each(p, paths, ELEMENTSOF(paths));
 	/* In the machine's own /proc it may be mounted, and its module loaded, by whoever looks (automount). */
 	if (probe_has_file_system("binfmt_misc"))
-		open_each(p, formats, ELEMENTSOF(formats));
+		probing_files(p, formats);
 	walk_tree(p, "/proc/sys");
 }
 
+static const char *const proc_files[] = {
+	"/proc/sysrq-trigger",   "/proc/kcore",           "/proc/mtrr",
+	"/proc/scsi/scsi",       "/proc/acpi/wakeup",     "/proc/irq/default_smp_affinity",
+	"/proc/timer_stats",     "/proc/fs/nfsd/exports", "/proc/sched_debug",
+	"/proc/bus/pci/00/00.0", "/proc/asound/card0/id", NULL,
+};
+
 static void attempt_proc(Probing *p)
 {
-	static const char *const paths[] = { "/proc/sysrq-trigger",  "/proc/kcore",
-					     "/proc/mtrr",           "/proc/scsi/scsi",
-					     "/proc/acpi/wakeup",    "/proc/irq/default_smp_affinity",
-					     "/proc/timer_stats",    "/proc/fs/nfsd/exports",
-					     "/proc/sched_debug",    "/proc/bus/pci/00/00.0",
-					     "/proc/asound/card0/id" };
 	static const char *const secrets[] = { "/proc/kcore", "/proc/kmsg" };
 
-	open_each(p, paths, ELEMENTSOF(paths));
 	for (size_t i = 0; i < ELEMENTSOF(secrets); i++) {
 		int fd = open(secrets[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		struct stat st;
@@ -159,28 +130,27 @@ static void attempt_proc(Probing *p)
 	}
 }
 
+static const char *const sys_files[] = { "/sys/power/state",
+					 "/sys/kernel/uevent_helper",
+					 "/sys/kernel/mm/ksm/run",
+					 "/sys/kernel/profiling",
+					 "/sys/kernel/fscaps",
+					 "/sys/bus/pci/rescan",
+					 "/sys/class/net/jail0/mtu",
+					 "/sys/class/net/lo/mtu",
+					 "/sys/kernel/kexec_crash_size",
+					 "/sys/kernel/debug",
+					 "/sys/kernel/tracing/tracing_on",
+					 "/sys/fs/selinux/load",
+					 "/sys/kernel/security/apparmor/.load",
+					 "/sys/firmware/efi/efivars",
+					 "/sys/module/kernel/parameters/panic",
+					 NULL };
+
 static void attempt_sys(Probing *p)
 {
-	static const char *const paths[] = {
-		"/sys/power/state",
-		"/sys/kernel/uevent_helper",
-		"/sys/kernel/mm/ksm/run",
-		"/sys/kernel/profiling",
-		"/sys/kernel/fscaps",
-		"/sys/bus/pci/rescan",
-		"/sys/class/net/jail0/mtu",
-		"/sys/class/net/lo/mtu",
-		"/sys/kernel/kexec_crash_size",
-		"/sys/kernel/debug",
-		"/sys/kernel/tracing/tracing_on",
-		"/sys/fs/selinux/load",
-		"/sys/kernel/security/apparmor/.load",
-		"/sys/firmware/efi/efivars",
-		"/sys/module/kernel/parameters/panic",
-	};
 	struct statvfs fs;
 
-	open_each(p, paths, ELEMENTSOF(paths));
 	if (statvfs("/sys", &fs) == 0 && !(fs.f_flag & ST_RDONLY))
 		probing_escaped(p, "/sys is mounted to be written");
 	walk_tree(p, "/sys/kernel");
@@ -246,10 +216,10 @@ static void attempt_groups(Probing *p)
 /* What runs when a program crashes is the machine's; so nothing of ours may name it. */
 const Probe probes_control[] = {
 	{ "p60", "settings of the kernel stay", "a program that the kernel runs as root; forwarding; IPv6",
-	  attempt_sysctl },
+	  attempt_sysctl, .files = sysctl_files },
 	{ "p61", "switches of /proc stay, and the kernel's memory is not there", "the machine, at a key",
-	  attempt_proc },
-	{ "p62", "/sys stays", "power, devices and tracing of the machine", attempt_sys },
+	  attempt_proc, .files = proc_files },
+	{ "p62", "/sys stays", "power, devices and tracing of the machine", attempt_sys, .files = sys_files },
 	{ "p63", "the control group is not left", "limits, and the end of the session", attempt_groups },
 };
 const size_t probes_control_count = ELEMENTSOF(probes_control);

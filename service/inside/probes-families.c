@@ -98,84 +98,60 @@ static void attempt_foreign(Probing *p)
 #endif
 }
 
-static void make_raw(Probing *p, const char *how)
-{
-	static const struct {
-		const char *name;
-		int family, type, protocol;
-	} kinds[] = {
-		{ "raw IPv4", AF_INET, SOCK_RAW, IPPROTO_RAW },
-		{ "raw ICMP", AF_INET, SOCK_RAW, IPPROTO_ICMP },
-		{ "raw TCP", AF_INET, SOCK_RAW, IPPROTO_TCP },
-		{ "raw UDP", AF_INET, SOCK_RAW, IPPROTO_UDP },
-		{ "raw IGMP", AF_INET, SOCK_RAW, IPPROTO_IGMP },
-		{ "raw GRE", AF_INET, SOCK_RAW, IPPROTO_GRE },
-		{ "raw IPv6", AF_INET6, SOCK_RAW, IPPROTO_RAW },
-		{ "raw ICMPv6", AF_INET6, SOCK_RAW, IPPROTO_ICMPV6 },
-	};
-	static const struct {
-		const char *name;
-		int family, type;
-	} packets[] = {
-		{ "packets", AF_PACKET, SOCK_RAW },
-		{ "cooked packets", AF_PACKET, SOCK_DGRAM },
-		{ "old packets", AF_INET, SOCK_PACKET },
-	};
+#define SOCKET(name, family, type, protocol, refusals) \
+	PROBE_CALL(name, SYS_socket, refusals, family, type, protocol)
 
-	for (size_t i = 0; i < ELEMENTSOF(kinds); i++) {
-		int fd = socket(kinds[i].family, kinds[i].type | SOCK_CLOEXEC, kinds[i].protocol);
-
-		probing_result(p, fd, "%s%s", how, kinds[i].name);
-		(void)close_fd(fd);
-	}
-	for (size_t i = 0; i < ELEMENTSOF(packets); i++)
-		probing_rights(p, socket(packets[i].family, packets[i].type | NO_FLAG, 0x0300),
-			       filter_refusals, "%s%s", how, packets[i].name);
-}
+static const ProbeCall raw_sockets[] = {
+	SOCKET("raw IPv4", AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW, NULL),
+	SOCKET("raw ICMP", AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP, NULL),
+	SOCKET("raw TCP", AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_TCP, NULL),
+	SOCKET("raw UDP", AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_UDP, NULL),
+	SOCKET("raw IGMP", AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_IGMP, NULL),
+	SOCKET("raw GRE", AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_GRE, NULL),
+	SOCKET("raw IPv6", AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW, NULL),
+	SOCKET("raw ICMPv6", AF_INET6, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMPV6, NULL),
+	SOCKET("packets", AF_PACKET, SOCK_RAW | NO_FLAG, 0x0300, filter_refusals),
+	SOCKET("cooked packets", AF_PACKET, SOCK_DGRAM | NO_FLAG, 0x0300, filter_refusals),
+	SOCKET("old packets", AF_INET, SOCK_PACKET | NO_FLAG, 0x0300, filter_refusals),
+	{ 0 },
+};
 
 static void raw_in_namespace(Probing *p, void *userdata)
 {
 	if (probing_unshare(p, 0, PROBE_UNMAPPED))
-		make_raw(p, "as root of a namespace: ");
+		probing_calls(p, raw_sockets, "as root of a namespace: ");
 }
 
 static void attempt_raw(Probing *p)
 {
-	make_raw(p, "");
 	probing_apart(p, raw_in_namespace, NULL);
 }
 
 /* Other subsystems of netlink: those that are there, those that a module would bring, and one that is none. */
-static void attempt_netlink(Probing *p)
-{
-	static const struct {
-		const char *name;
-		int protocol;
-	} subsystems[] = {
-		{ "other programs' messages", NETLINK_USERSOCK },
-		{ "queued packets", 3 },
-		{ "logged packets", NETLINK_NFLOG },
-		{ "IPsec", NETLINK_XFRM },
-		{ "SELinux", NETLINK_SELINUX },
-		{ "iSCSI", NETLINK_ISCSI },
-		{ "audit", NETLINK_AUDIT },
-		{ "looking up routes", NETLINK_FIB_LOOKUP },
-		{ "news of all processes", NETLINK_CONNECTOR },
-		{ "packet filters", NETLINK_NETFILTER },
-		{ "DECnet", NETLINK_DNRTMSG },
-		{ "other subsystems by name", NETLINK_GENERIC },
-		{ "SCSI", NETLINK_SCSITRANSPORT },
-		{ "eCryptfs", NETLINK_ECRYPTFS },
-		{ "RDMA", NETLINK_RDMA },
-		{ "cryptography", NETLINK_CRYPTO },
-		{ "SMC", NETLINK_SMC },
-		{ "a subsystem of a newer kernel", MAX_LINKS - 1 },
-	};
+#define SUBSYSTEM(name, protocol) \
+	PROBE_CALL(name, SYS_socket, filter_refusals, AF_NETLINK, SOCK_DGRAM | NO_FLAG, protocol)
 
-	for (size_t i = 0; i < ELEMENTSOF(subsystems); i++)
-		probing_rights(p, socket(AF_NETLINK, SOCK_DGRAM | NO_FLAG, subsystems[i].protocol),
-			       filter_refusals, "%s", subsystems[i].name);
-}
+static const ProbeCall subsystems[] = {
+	SUBSYSTEM("other programs' messages", NETLINK_USERSOCK),
+	SUBSYSTEM("queued packets", 3),
+	SUBSYSTEM("logged packets", NETLINK_NFLOG),
+	SUBSYSTEM("IPsec", NETLINK_XFRM),
+	SUBSYSTEM("SELinux", NETLINK_SELINUX),
+	SUBSYSTEM("iSCSI", NETLINK_ISCSI),
+	SUBSYSTEM("audit", NETLINK_AUDIT),
+	SUBSYSTEM("looking up routes", NETLINK_FIB_LOOKUP),
+	SUBSYSTEM("news of all processes", NETLINK_CONNECTOR),
+	SUBSYSTEM("packet filters", NETLINK_NETFILTER),
+	SUBSYSTEM("DECnet", NETLINK_DNRTMSG),
+	SUBSYSTEM("other subsystems by name", NETLINK_GENERIC),
+	SUBSYSTEM("SCSI", NETLINK_SCSITRANSPORT),
+	SUBSYSTEM("eCryptfs", NETLINK_ECRYPTFS),
+	SUBSYSTEM("RDMA", NETLINK_RDMA),
+	SUBSYSTEM("cryptography", NETLINK_CRYPTO),
+	SUBSYSTEM("SMC", NETLINK_SMC),
+	SUBSYSTEM("a subsystem of a newer kernel", MAX_LINKS - 1),
+	{ 0 },
+};
 
 static void set_options(Probing *p, const char *how)
 {
@@ -220,9 +196,10 @@ const Probe probes_families[] = {
 	  attempt_families },
 	{ "p73", "no socket of another family by calls of other architectures",
 	  "the same, by numbers that mean something else", attempt_foreign },
-	{ "p74", "no raw or packet sockets", "packets that no route has judged", attempt_raw },
+	{ "p74", "no raw or packet sockets", "packets that no route has judged", attempt_raw,
+	  .calls = raw_sockets },
 	{ "p75", "no other subsystems by netlink", "audit, packet filters, IPsec, news of all processes",
-	  attempt_netlink },
+	  .calls = subsystems },
 	{ "p76", "no socket options that take rights",
 	  "other addresses as a sender's, other routes by a mark", attempt_options },
 };

@@ -16,10 +16,6 @@
 #include <sys/timex.h>
 #include <time.h>
 
-#ifdef __x86_64__
-#include <sys/io.h>
-#endif
-
 #include "service/inside/probe-child.h"
 #include "service/inside/probe-tables.h"
 
@@ -28,19 +24,15 @@
 #define RING_USER (-4)
 #define RING_USER_SESSION (-5)
 
-static void attempt_io_uring(Probing *p)
-{
-	struct io_uring_params params = { 0 };
-	int fd = (int)syscall(SYS_io_uring_setup, 1, &params);
+static struct io_uring_params ring;
 
-	probing_result(p, fd, "io_uring_setup");
-	(void)close_fd(fd);
-	probing_rights(p, syscall(SYS_io_uring_enter, -1, 0, 0, 0, NULL, 0), probing_refusals,
-		       "io_uring_enter");
+static const ProbeCall io_uring[] = {
+	PROBE_CALL("io_uring_setup", SYS_io_uring_setup, NULL, 1, PROBE_AT(&ring)),
+	PROBE_CALL("io_uring_enter", SYS_io_uring_enter, probing_refusals, -1),
 	/* EBADF without the filter. */
-	probing_rights(p, syscall(SYS_io_uring_register, -1, 0, NULL, 0), probing_refusals,
-		       "io_uring_register");
-}
+	PROBE_CALL("io_uring_register", SYS_io_uring_register, probing_refusals, -1),
+	{ 0 },
+};
 
 /* A keyring of our own is made in a session keyring that ends with this process. */
 static void attempt_keyrings(Probing *p)
@@ -63,61 +55,50 @@ static void attempt_keyrings(Probing *p)
 		       probing_refusals, "request_key");
 }
 
-static void attempt_bpf(Probing *p)
-{
-	union bpf_attr attributes = { 0 };
-	static const int refusals[] = { EPERM, EACCES, ENOSYS, 0 };
-	struct bpf_insn program[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0 },
-				      { .code = BPF_JMP | BPF_EXIT } };
-	long setting = 1;
-	bool everybody =
-		probe_number("/proc/sys/kernel/unprivileged_bpf_disabled", &setting) == 0 && setting == 0;
-	int fd;
+static const struct bpf_insn program[] = {
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0 },
+	{ .code = BPF_JMP | BPF_EXIT },
+};
+static union bpf_attr next_program, next_table;
+static const union bpf_attr kernel_probe = { .prog_type = BPF_PROG_TYPE_KPROBE,
+					     .insns = (uintptr_t)program,
+					     .insn_cnt = ELEMENTSOF(program),
+					     .license = (uintptr_t) "MIT" };
+static const union bpf_attr socket_filter = { .prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+					      .insns = (uintptr_t)program,
+					      .insn_cnt = ELEMENTSOF(program),
+					      .license = (uintptr_t) "MIT" };
+static const int bpf_refusals[] = { EPERM, EACCES, ENOSYS, 0 };
 
-	probing_rights(p, syscall(SYS_bpf, BPF_PROG_GET_NEXT_ID, &attributes, sizeof(attributes)), refusals,
-		       "listing the machine's programs");
-	probing_rights(p, syscall(SYS_bpf, BPF_MAP_GET_NEXT_ID, &attributes, sizeof(attributes)), refusals,
-		       "listing the machine's tables");
-	attributes = (union bpf_attr){ .prog_type = BPF_PROG_TYPE_KPROBE,
-				       .insns = (uintptr_t)program,
-				       .insn_cnt = ELEMENTSOF(program),
-				       .license = (uintptr_t) "MIT" };
-	fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
-	probing_rights(p, fd, refusals, "a program that watches the kernel");
-	(void)close_fd(fd);
-	attributes.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
-	fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attributes, sizeof(attributes));
-	if (fd >= 0 && everybody)
-		probing_unclear(p, "socket filters, which this machine lets everybody load");
-	else
-		probing_rights(p, fd, refusals, "a socket filter");
-	(void)close_fd(fd);
-}
+static const ProbeCall bpf[] = {
+	PROBE_CALL("listing the machine's programs", SYS_bpf, bpf_refusals, BPF_PROG_GET_NEXT_ID,
+		   PROBE_AT(&next_program), sizeof(union bpf_attr)),
+	PROBE_CALL("listing the machine's tables", SYS_bpf, bpf_refusals, BPF_MAP_GET_NEXT_ID,
+		   PROBE_AT(&next_table), sizeof(union bpf_attr)),
+	PROBE_CALL("a program that watches the kernel", SYS_bpf, bpf_refusals, BPF_PROG_LOAD,
+		   PROBE_AT(&kernel_probe), sizeof(union bpf_attr)),
+	PROBE_CALL_UNLESS("/proc/sys/kernel/unprivileged_bpf_disabled", "a socket filter", SYS_bpf,
+			  bpf_refusals, BPF_PROG_LOAD, PROBE_AT(&socket_filter), sizeof(union bpf_attr)),
+	{ 0 },
+};
 
-static void attempt_perf(Probing *p)
-{
-	struct perf_event_attr attributes = { .type = PERF_TYPE_SOFTWARE,
-					      .size = sizeof(attributes),
-					      .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
-	static const struct {
-		const char *name;
-		pid_t pid;
-		int cpu;
-	} targets[] = { { "a whole processor", -1, 0 }, { "process 1", 1, -1 } };
-	long setting = 2;
-	bool everybody = probe_number("/proc/sys/kernel/perf_event_paranoid", &setting) == 0 && setting < 1;
+static const struct perf_event_attr switches = { .type = PERF_TYPE_SOFTWARE,
+						 .size = sizeof(switches),
+						 .config = PERF_COUNT_SW_CONTEXT_SWITCHES };
 
-	for (size_t i = 0; i < ELEMENTSOF(targets); i++) {
-		int fd = (int)syscall(SYS_perf_event_open, &attributes, targets[i].pid, targets[i].cpu, -1,
-				      PERF_FLAG_FD_CLOEXEC);
+static const ProbeCall perf[] = {
+	PROBE_CALL_UNLESS("/proc/sys/kernel/perf_event_paranoid", "watching a whole processor",
+			  SYS_perf_event_open, NULL, PROBE_AT(&switches), -1, 0, -1, PERF_FLAG_FD_CLOEXEC),
+	PROBE_CALL_UNLESS("/proc/sys/kernel/perf_event_paranoid", "watching process 1", SYS_perf_event_open,
+			  NULL, PROBE_AT(&switches), 1, -1, -1, PERF_FLAG_FD_CLOEXEC),
+	{ 0 },
+};
 
-		if (fd >= 0 && everybody)
-			probing_unclear(p, "%s, which this machine lets everybody watch", targets[i].name);
-		else
-			probing_result(p, fd, "watching %s", targets[i].name);
-		(void)close_fd(fd);
-	}
-}
+static const ProbeCall fault_device[] = {
+	PROBE_CALL("/dev/userfaultfd", SYS_openat, NULL, AT_FDCWD, PROBE_AT("/dev/userfaultfd"),
+		   O_RDWR | O_CLOEXEC),
+	{ 0 },
+};
 
 static void attempt_userfaultfd(Probing *p)
 {
@@ -129,25 +110,29 @@ static void attempt_userfaultfd(Probing *p)
 		probing_unclear(p, "faults of the kernel, which this machine lets everybody hold up");
 	else
 		probing_result(p, fd, "holding up faults of the kernel");
-	(void)close_fd(fd);
-	fd = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
-	probing_result(p, fd, "/dev/userfaultfd");
-	(void)close_fd(fd);
 }
 
-static void attempt_modules(Probing *p)
-{
-	probing_rights(p, syscall(SYS_init_module, NULL, 0ul, ""), probing_refusals, "init_module");
-	probing_rights(p, syscall(SYS_finit_module, -1, "", 0), probing_refusals, "finit_module");
-	probing_rights(p, syscall(SYS_delete_module, "no_such_module_of_a_probe", O_NONBLOCK),
-		       probing_refusals, "delete_module");
-	probing_rights(p, syscall(SYS_kexec_load, 0ul, 0ul, NULL, 0xffff0000ul), probing_refusals,
-		       "kexec_load");
+static const ProbeCall modules[] = {
+	PROBE_CALL("init_module", SYS_init_module, probing_refusals, 0, 0, PROBE_AT("")),
+	PROBE_CALL("finit_module", SYS_finit_module, probing_refusals, -1, PROBE_AT("")),
+	PROBE_CALL("delete_module", SYS_delete_module, probing_refusals,
+		   PROBE_AT("no_such_module_of_a_probe"), O_NONBLOCK),
+	PROBE_CALL("kexec_load", SYS_kexec_load, probing_refusals, 0, 0, 0, 0xffff0000l),
 #ifdef SYS_kexec_file_load
-	probing_rights(p, syscall(SYS_kexec_file_load, -1, -1, 0ul, NULL, 0xfffful), probing_refusals,
-		       "kexec_file_load");
+	PROBE_CALL("kexec_file_load", SYS_kexec_file_load, probing_refusals, -1, -1, 0, 0, 0xffffl),
 #endif
-}
+	{ 0 },
+};
+
+static const ProbeCall machine[] = {
+	/* Without the two magic numbers nothing is done, by whoever may ask (reboot(2)). */
+	PROBE_CALL("reboot", SYS_reboot, probing_refusals, 1, 2, 3),
+	PROBE_CALL("swapon", SYS_swapon, probing_refusals, PROBE_AT("/no-such-place")),
+	PROBE_CALL("swapoff", SYS_swapoff, probing_refusals, PROBE_AT("/no-such-place")),
+	PROBE_CALL("acct", SYS_acct, probing_refusals, PROBE_AT("/no-such-place")),
+	PROBE_CALL("lookup_dcookie", SYS_lookup_dcookie, probing_refusals, 0),
+	{ 0 },
+};
 
 static void attempt_machine(Probing *p)
 {
@@ -156,14 +141,8 @@ static void attempt_machine(Probing *p)
 	/* For an id that nobody has. */
 	unsigned command = (unsigned)Q_SETQUOTA << SUBCMDSHIFT | USRQUOTA;
 
-	/* Without the two magic numbers nothing is done, by whoever may ask (reboot(2)). */
-	probing_rights(p, syscall(SYS_reboot, 1, 2, 3, NULL), probing_refusals, "reboot");
-	probing_rights(p, syscall(SYS_swapon, "/no-such-place", 0), probing_refusals, "swapon");
-	probing_rights(p, syscall(SYS_swapoff, "/no-such-place"), probing_refusals, "swapoff");
-	probing_rights(p, syscall(SYS_acct, "/no-such-place"), probing_refusals, "acct");
 	probing_rights(p, syscall(SYS_quotactl_fd, root_fd, command, 4000000000u, &quota),
 		       (const int[]){ EPERM, EACCES, ENOSYS, EROFS, EINVAL, ENOTTY, 0 }, "quotactl");
-	probing_rights(p, syscall(SYS_lookup_dcookie, 0ul, NULL, 0ul), probing_refusals, "lookup_dcookie");
 }
 
 static void attempt_clock(Probing *p)
@@ -184,30 +163,32 @@ static void attempt_clock(Probing *p)
 		       "a timer that wakes the machine");
 }
 
-static void attempt_log(Probing *p)
-{
-	long setting = 1;
-	bool everybody = probe_number("/proc/sys/kernel/dmesg_restrict", &setting) == 0 && setting == 0;
-	char byte;
+static char log_byte;
 
+static const ProbeCall log_calls[] = {
 	/* 8: the level of the console, which has to be 1 to 8 (syslog(2)). */
-	probing_rights(p, syscall(SYS_syslog, 8, NULL, 0), probing_refusals, "the level of the console");
-	if (everybody)
-		probing_unclear(p, "reading, which this machine lets everybody do");
-	else
-		probing_result(p, syscall(SYS_syslog, 3, &byte, 1), "reading the kernel's log");
-	probing_result(p, open("/dev/kmsg", O_WRONLY | O_CLOEXEC), "/dev/kmsg");
-}
+	PROBE_CALL("the level of the console", SYS_syslog, probing_refusals, 8),
+	PROBE_CALL_UNLESS("/proc/sys/kernel/dmesg_restrict", "reading the kernel's log", SYS_syslog, NULL, 3,
+			  PROBE_AT(&log_byte), 1),
+	PROBE_CALL("/dev/kmsg", SYS_openat, NULL, AT_FDCWD, PROBE_AT("/dev/kmsg"), O_WRONLY | O_CLOEXEC),
+	{ 0 },
+};
+
+#ifdef __x86_64__
+static const ProbeCall ports[] = {
+	PROBE_CALL("ioperm", SYS_ioperm, NULL, 0x80, 1, 1),
+	PROBE_CALL("iopl", SYS_iopl, NULL, 3),
+	{ 0 },
+};
+#define attempt_ports NULL
+#else
+static const ProbeCall ports[] = { { 0 } };
 
 static void attempt_ports(Probing *p)
 {
-#ifdef __x86_64__
-	probing_result(p, ioperm(0x80, 1, 1), "ioperm");
-	probing_result(p, iopl(3), "iopl");
-#else
 	probing_unclear(p, "this architecture has none");
-#endif
 }
+#endif
 
 /* Numbers that no filter with the names of today's calls has. */
 static void attempt_numbers(Probing *p)
@@ -224,20 +205,20 @@ static void attempt_numbers(Probing *p)
 }
 
 const Probe probes_kernel[] = {
-	{ "p49", "no io_uring", "calls that no filter sees", attempt_io_uring },
+	{ "p49", "no io_uring", "calls that no filter sees", .calls = io_uring },
 	{ "p50", "no keyrings", "the person's keys, which are found by uid alone", attempt_keyrings },
-	{ "p51", "no BPF programs", "a look at every program's data, or a hole in the kernel", attempt_bpf },
-	{ "p52", "no performance counters of other programs", "what they do, and when", attempt_perf },
+	{ "p51", "no BPF programs", "a look at every program's data, or a hole in the kernel", .calls = bpf },
+	{ "p52", "no performance counters of other programs", "what they do, and when", .calls = perf },
 	{ "p53", "page faults of the kernel are not held up", "time for attacks on the kernel",
-	  attempt_userfaultfd },
-	{ "p54", "no modules and no other kernel", "the machine", attempt_modules },
-	{ "p55", "no reboot, swap, accounting or quotas", "the machine's work, or its files",
-	  attempt_machine },
+	  attempt_userfaultfd, .calls = fault_device },
+	{ "p54", "no modules and no other kernel", "the machine", .calls = modules },
+	{ "p55", "no reboot, swap, accounting or quotas", "the machine's work, or its files", attempt_machine,
+	  .calls = machine },
 	{ "p56", "the clock stays", "certificates and logins that are judged by another time",
 	  attempt_clock },
 	{ "p57", "neither the kernel's log nor its console",
-	  "what the kernel says of other programs, and lines in it", attempt_log },
-	{ "p58", "no I/O ports", "the machine's hardware", attempt_ports },
+	  "what the kernel says of other programs, and lines in it", .calls = log_calls },
+	{ "p58", "no I/O ports", "the machine's hardware", attempt_ports, .calls = ports },
 	{ "p59", "no calls by numbers of other kinds", "calls that the filter has no rule for",
 	  attempt_numbers },
 };

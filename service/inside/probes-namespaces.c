@@ -42,19 +42,16 @@ static void attempt_user_namespace(Probing *p)
 }
 
 /* Without a user namespace the others need a capability. */
-static void attempt_plain_namespaces(Probing *p)
-{
-	static const struct {
-		const char *name;
-		unsigned long flag;
-	} kinds[] = { { "mount", CLONE_NEWNS }, { "network", CLONE_NEWNET },
-		      { "pid", CLONE_NEWPID },  { "IPC", CLONE_NEWIPC },
-		      { "UTS", CLONE_NEWUTS },  { "control group", CLONE_NEWCGROUP },
-		      { "time", 0x80 } };
-
-	for (size_t i = 0; i < ELEMENTSOF(kinds); i++)
-		probing_result(p, syscall(SYS_unshare, kinds[i].flag), "a new %s namespace", kinds[i].name);
-}
+static const ProbeCall plain_namespaces[] = {
+	PROBE_CALL("a new mount namespace", SYS_unshare, NULL, CLONE_NEWNS),
+	PROBE_CALL("a new network namespace", SYS_unshare, NULL, CLONE_NEWNET),
+	PROBE_CALL("a new pid namespace", SYS_unshare, NULL, CLONE_NEWPID),
+	PROBE_CALL("a new IPC namespace", SYS_unshare, NULL, CLONE_NEWIPC),
+	PROBE_CALL("a new UTS namespace", SYS_unshare, NULL, CLONE_NEWUTS),
+	PROBE_CALL("a new control group namespace", SYS_unshare, NULL, CLONE_NEWCGROUP),
+	PROBE_CALL("a new time namespace", SYS_unshare, NULL, 0x80),
+	{ 0 },
+};
 
 static void map_others(Probing *p, void *userdata)
 {
@@ -153,20 +150,23 @@ static void attempt_file_systems(Probing *p)
 }
 
 /* Linux 7 has flags for mount namespaces that do not hold what ours has locked. */
+static const ProbeCall other_copies[] = {
+	PROBE_CALL("a namespace from open_tree", SYS_open_tree, NULL, AT_FDCWD, PROBE_AT("/"),
+		   FLAG_TREE_NAMESPACE | AT_RECURSIVE),
+	PROBE_CALL("a namespace from open_tree_attr", NUMBER_OPEN_TREE_ATTR, NULL, AT_FDCWD, PROBE_AT("/"),
+		   FLAG_TREE_NAMESPACE | AT_RECURSIVE),
+	PROBE_CALL("a namespace from fsmount", SYS_fsmount, NULL, -1, FLAG_MOUNT_NAMESPACE),
+	PROBE_CALL("an empty one from unshare", SYS_unshare, NULL, CLONE_NEWNS | FLAG_UNSHARE_EMPTY),
+	PROBE_CALL("an empty one with a user namespace", SYS_unshare, NULL,
+		   CLONE_NEWUSER | CLONE_NEWNS | FLAG_UNSHARE_EMPTY),
+	{ 0 },
+};
+
 static void attempt_other_copies(Probing *p)
 {
 	probing_result(p, probe_clone(PROBE_CLONE3, CLONE_NEWUSER | CLONE_NEWNS | FLAG_CLONE_EMPTY),
 		       "clone3 with an empty mount namespace");
-	probing_result(p, syscall(SYS_open_tree, AT_FDCWD, "/", FLAG_TREE_NAMESPACE | AT_RECURSIVE),
-		       "a namespace from open_tree");
-	probing_result(
-		p, syscall(NUMBER_OPEN_TREE_ATTR, AT_FDCWD, "/", FLAG_TREE_NAMESPACE | AT_RECURSIVE, NULL, 0),
-		"a namespace from open_tree_attr");
-	probing_result(p, syscall(SYS_fsmount, -1, FLAG_MOUNT_NAMESPACE, 0), "a namespace from fsmount");
-	probing_result(p, syscall(SYS_unshare, CLONE_NEWNS | FLAG_UNSHARE_EMPTY),
-		       "an empty one from unshare");
-	probing_result(p, syscall(SYS_unshare, CLONE_NEWUSER | CLONE_NEWNS | FLAG_UNSHARE_EMPTY),
-		       "an empty one with a user namespace");
+	probing_calls(p, other_copies, "");
 }
 
 static uint64_t identity(int fd)
@@ -264,7 +264,7 @@ const Probe probes_namespaces[] = {
 	{ "p09", "no user namespace where none is allowed",
 	  "set-id files of root's by an overlay, in root's sessions", attempt_user_namespace },
 	{ "p10", "no other namespace without a user namespace", "mounts and networks with no rights at all",
-	  attempt_plain_namespaces },
+	  .calls = plain_namespaces },
 	{ "p11", "root of a user namespace has no rights outside of it",
 	  "other users' ids, their files, device nodes", attempt_root_of_namespace },
 	{ "p12", "no file systems of the kernel or of disks",

@@ -16,84 +16,41 @@
 
 #define NUMBER_FCHMODAT2 452 /* asm/unistd_64.h, and the same on every architecture */
 #define NAME "file"          /* in a private directory, which is the current one */
+#define FILE_FD 9            /* it, where a way changes what is there */
 
+/* A call with its mode, or what needs more than one call. */
 typedef struct Way {
 	const char *name;
-	long (*call)(void);
+	long (*more)(const long *arguments);
+	long number;
+	long arguments[4];
 } Way;
+
+#define CALL(name, number, ...)     \
+	{                           \
+		name, NULL, number, \
+		{                   \
+			__VA_ARGS__ \
+		}                   \
+	}
+#define HERE PROBE_AT(NAME)
 
 static int plain(void)
 {
 	return open(NAME, O_CREAT | O_RDWR | O_CLOEXEC, 0700);
 }
 
-static long way_chmod(void)
-{
-	return syscall(SYS_fchmodat, AT_FDCWD, NAME, 04700);
-}
-
-static long way_chmod_group(void)
-{
-	return syscall(SYS_fchmodat, AT_FDCWD, NAME, 02770);
-}
-
-static long way_chmod_high(void)
-{
-	return syscall(SYS_fchmodat, AT_FDCWD, NAME, 0xffffffff00000000ul | 06700);
-}
-
-static long way_fchmod(void)
-{
-	_cleanup_close_ int fd = plain();
-
-	return syscall(SYS_fchmod, fd, 04700);
-}
-
-static long way_fchmodat2(void)
-{
-	return syscall(NUMBER_FCHMODAT2, AT_FDCWD, NAME, 04700, 0);
-}
-
-static long way_fchmodat2_empty(void)
-{
-	_cleanup_close_ int fd = plain();
-
-	return syscall(NUMBER_FCHMODAT2, fd, "", 02770, AT_EMPTY_PATH);
-}
-
-static long way_chmod_in_proc(void)
-{
-	_cleanup_close_ int fd = plain();
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return syscall(SYS_fchmodat, AT_FDCWD, path, 04700);
-}
-
 static const Way changes[] = {
-	{ "chmod", way_chmod },
-	{ "chmod for the group", way_chmod_group },
-	{ "chmod with more bits", way_chmod_high },
-	{ "fchmod", way_fchmod },
-	{ "fchmodat2", way_fchmodat2 },
-	{ "fchmodat2 of a descriptor", way_fchmodat2_empty },
-	{ "chmod through /proc", way_chmod_in_proc },
+	CALL("chmod", SYS_fchmodat, AT_FDCWD, HERE, 04700),
+	CALL("chmod for the group", SYS_fchmodat, AT_FDCWD, HERE, 02770),
+	CALL("chmod with more bits", SYS_fchmodat, AT_FDCWD, HERE, (long)(0xffffffff00000000ul | 06700)),
+	CALL("fchmod", SYS_fchmod, FILE_FD, 04700),
+	CALL("fchmodat2", NUMBER_FCHMODAT2, AT_FDCWD, HERE, 04700),
+	CALL("fchmodat2 of a descriptor", NUMBER_FCHMODAT2, FILE_FD, PROBE_AT(""), 02770, AT_EMPTY_PATH),
+	CALL("chmod through /proc", SYS_fchmodat, AT_FDCWD, PROBE_AT("/proc/self/fd/9"), 04700),
 };
 
-static long way_openat(void)
-{
-	_cleanup_close_ int fd =
-		(int)syscall(SYS_openat, AT_FDCWD, NAME, O_CREAT | O_WRONLY | O_CLOEXEC, 04700);
-
-	return fd;
-}
-
-static long way_mknodat(void)
-{
-	return syscall(SYS_mknodat, AT_FDCWD, NAME, S_IFREG | 04700, 0);
-}
-
-static long way_temporary(void)
+static long way_temporary(const long *arguments)
 {
 	_cleanup_close_ int fd =
 		(int)syscall(SYS_openat, AT_FDCWD, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 04700);
@@ -106,7 +63,7 @@ static long way_temporary(void)
 }
 
 /* A socket's file gets the mode of the socket. */
-static long way_socket(void)
+static long way_socket(const long *arguments)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = NAME };
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -115,36 +72,19 @@ static long way_socket(void)
 	return r < 0 ? r : bind(fd, (struct sockaddr *)&address, sizeof(address));
 }
 
-#ifdef SYS_open
-static long way_open(void)
-{
-	_cleanup_close_ int fd = (int)syscall(SYS_open, NAME, O_CREAT | O_WRONLY | O_CLOEXEC, 02770);
-
-	return fd;
-}
-
-static long way_creat(void)
-{
-	_cleanup_close_ int fd = (int)syscall(SYS_creat, NAME, 06770);
-
-	return fd;
-}
-
-static long way_mknod(void)
-{
-	return syscall(SYS_mknod, NAME, S_IFIFO | 02770, 0);
-}
-#endif
-
 static const Way makings[] = {
-	{ "openat", way_openat },   { "mknodat", way_mknodat }, { "a file without a name", way_temporary },
+	CALL("openat", SYS_openat, AT_FDCWD, HERE, O_CREAT | O_WRONLY | O_CLOEXEC, 04700),
+	CALL("mknodat", SYS_mknodat, AT_FDCWD, HERE, S_IFREG | 04700),
+	{ "a file without a name", way_temporary },
 	{ "a socket", way_socket },
 #ifdef SYS_open
-	{ "open", way_open },       { "creat", way_creat },     { "mknod", way_mknod },
+	CALL("open", SYS_open, HERE, O_CREAT | O_WRONLY | O_CLOEXEC, 02770),
+	CALL("creat", SYS_creat, HERE, 06770),
+	CALL("mknod", SYS_mknod, HERE, S_IFIFO | 02770),
 #endif
 };
 
-static long way_openat2(void)
+static long way_openat2(const long *arguments)
 {
 	struct open_how how = { .flags = O_CREAT | O_WRONLY | O_CLOEXEC, .mode = 04700 };
 	_cleanup_close_ int fd = (int)syscall(SYS_openat2, AT_FDCWD, NAME, &how, sizeof(how));
@@ -153,7 +93,7 @@ static long way_openat2(void)
 }
 
 /* The kernel makes the call itself (io_uring(7)). */
-static long way_ring(void)
+static long way_ring(const long *arguments)
 {
 	struct io_uring_params params = { 0 };
 	_cleanup_close_ int fd = (int)syscall(SYS_io_uring_setup, 1, &params);
@@ -182,7 +122,7 @@ static const Way hidden[] = { { "openat2", way_openat2 }, { "io_uring", way_ring
 
 #ifdef __x86_64__
 /* The numbers of another architecture: asm/unistd_32.h; and of x32, asm/unistd_x32.h. */
-static long call_32(long number, long b, long c)
+static long call_32(const long *arguments)
 {
 	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 	long answer;
@@ -192,7 +132,7 @@ static long call_32(long number, long b, long c)
 	memcpy(low, NAME, sizeof(NAME));
 	__asm__ volatile("int $0x80"
 			 : "=a"(answer)
-			 : "a"(number), "b"((long)(uintptr_t)low), "c"(b), "d"(c)
+			 : "a"(arguments[0]), "b"((long)(uintptr_t)low), "c"(arguments[1]), "d"(arguments[2])
 			 : "memory", "r8", "r9", "r10", "r11");
 	if (answer < 0) {
 		errno = (int)-answer;
@@ -201,37 +141,22 @@ static long call_32(long number, long b, long c)
 	return answer;
 }
 
-static long way_32_open(void)
-{
-	return call_32(5, O_CREAT | O_WRONLY, 04700);
-}
-
-static long way_32_creat(void)
-{
-	return call_32(8, 04700, 0);
-}
-
-static long way_32_mknod(void)
-{
-	return call_32(14, S_IFREG | 02770, 0);
-}
-
-static long way_32_chmod(void)
-{
-	(void)close_fd(plain());
-	return call_32(15, 04700, 0);
-}
-
-static long way_x32_chmod(void)
-{
-	(void)close_fd(plain());
-	return syscall(0x40000000 | SYS_chmod, NAME, 04700);
-}
+#define CALL_32(name, ...)          \
+	{                           \
+		name, call_32, 0,   \
+		{                   \
+			__VA_ARGS__ \
+		}                   \
+	}
 
 static const Way foreign[] = {
-	{ "open of 32 bits", way_32_open },   { "creat of 32 bits", way_32_creat },
-	{ "mknod of 32 bits", way_32_mknod }, { "chmod of 32 bits", way_32_chmod },
-	{ "chmod of x32", way_x32_chmod },
+	CALL_32("open of 32 bits", 5, O_CREAT | O_WRONLY, 04700),
+	CALL_32("creat of 32 bits", 8, 04700),
+	CALL_32("mknod of 32 bits", 14, S_IFREG | 04700),
+};
+static const Way foreign_changes[] = {
+	CALL_32("chmod of 32 bits", 15, 04700),
+	CALL("chmod of x32", 0x40000000 | SYS_chmod, HERE, 04700),
 };
 #endif
 
@@ -251,14 +176,15 @@ static bool is_refusal(int error)
 static void try(Probing *p, void *userdata)
 {
 	const Trial *trial = userdata;
+	const long *a = trial->way->arguments;
 	struct stat st;
 	long r;
 	int error;
 
 	if (trial->change)
-		(void)close_fd(plain());
+		(void)dup2(plain(), FILE_FD);
 	(void)umask(0);
-	r = trial->way->call();
+	r = trial->way->more ? trial->way->more(a) : syscall(trial->way->number, a[0], a[1], a[2], a[3]);
 	error = errno;
 	/* What the call answered is one thing, what came of it another. */
 	if (lstat(NAME, &st) == 0 && st.st_mode & (S_ISUID | S_ISGID))
@@ -311,6 +237,7 @@ static void attempt_foreign(Probing *p)
 {
 #ifdef __x86_64__
 	try_all(p, foreign, ELEMENTSOF(foreign), false);
+	try_all(p, foreign_changes, ELEMENTSOF(foreign_changes), true);
 #else
 	probing_unclear(p, "this architecture has no other one whose calls could be made from here");
 #endif

@@ -14,56 +14,21 @@
 #define LISTED_MAX 300u
 #define FLAG_LISTENS 0x10000u /* __SO_ACCEPTCON, include/uapi/linux/net.h */
 
-/* {uid}, {home} and {user} are the session's. */
-static char *fill(const Probing *p, const char *pattern)
-{
-	const Expectations *e = p->expectations;
-	const char *home = e && e->home ? e->home : "/root", *user = e && e->user ? e->user : "root";
-	const char *brace = strchr(pattern, '{');
-	char *path = NULL;
-	int r;
-
-	if (!brace)
-		return strdup(pattern);
-	if (starts_with(brace, "{uid}"))
-		r = asprintf(&path, "%.*s%u%s", (int)(brace - pattern), pattern, (unsigned)getuid(),
-			     brace + 5);
-	else if (starts_with(brace, "{home}"))
-		r = asprintf(&path, "%.*s%s%s", (int)(brace - pattern), pattern, home, brace + 6);
-	else
-		r = asprintf(&path, "%.*s%s%s", (int)(brace - pattern), pattern, user, brace + 6);
-	return r < 0 ? NULL : path;
-}
-
-static void connect_each(Probing *p, const char *const *patterns, size_t n)
-{
-	unsigned refused = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		_cleanup_free_ char *path = fill(p, patterns[i]);
-
-		if (path && path[0] == '@')
-			(void)probing_connect(p, path + 1, true, &refused);
-		else if (path)
-			(void)probing_connect(p, path, false, &refused);
-	}
-	if (refused > 0)
-		probing_blocked(p, "none of %u is there", refused);
-}
+static const char *const abstract_sockets[] = { "@/tmp/.X11-unix/X0",
+						"@/tmp/.X11-unix/X1",
+						"@/tmp/.X11-unix/X10",
+						"@/tmp/.ICE-unix/1",
+						"@/tmp/dbus-session",
+						"@/run/dbus/system_bus_socket",
+						"@/containerd-shim/probe",
+						"@/org/kernel/linux/storage/multipathd",
+						"@ISCSIADM_ABSTRACT_NAMESPACE",
+						"@/com/ubuntu/upstart",
+						"@/org/freedesktop/systemd1/private",
+						NULL };
 
 static void attempt_abstract(Probing *p)
 {
-	static const char *const names[] = { "@/tmp/.X11-unix/X0",
-					     "@/tmp/.X11-unix/X1",
-					     "@/tmp/.X11-unix/X10",
-					     "@/tmp/.ICE-unix/1",
-					     "@/tmp/dbus-session",
-					     "@/run/dbus/system_bus_socket",
-					     "@/containerd-shim/probe",
-					     "@/org/kernel/linux/storage/multipathd",
-					     "@ISCSIADM_ABSTRACT_NAMESPACE",
-					     "@/com/ubuntu/upstart",
-					     "@/org/freedesktop/systemd1/private" };
 	const ExpectedBait *bait = probing_bait(p, BAIT_ABSTRACT);
 	unsigned refused = 0;
 
@@ -72,7 +37,6 @@ static void attempt_abstract(Probing *p)
 		if (refused > 0)
 			probing_blocked(p, "the bait @%s cannot be connected", bait->name);
 	}
-	connect_each(p, names, ELEMENTSOF(names));
 }
 
 static void attempt_path(Probing *p)
@@ -96,126 +60,107 @@ static void attempt_path(Probing *p)
 	}
 }
 
-static void attempt_buses(Probing *p)
+static const char *const buses[] = { "/run/dbus/system_bus_socket",
+				     "/var/run/dbus/system_bus_socket",
+				     "/run/systemd/private",
+				     "/run/systemd/notify",
+				     "/run/systemd/journal/stdout",
+				     "/run/systemd/journal/socket",
+				     "/run/polkit/agent-helper.socket",
+				     "/run/user/{uid}/bus",
+				     "/run/user/{uid}/systemd/private",
+				     "/run/user/{uid}/at-spi/bus_0",
+				     "{home}/.dbus/session-bus",
+				     "/run/systemd/io.systemd.ManagedOOM",
+				     "/run/systemd/machine/io.systemd.Machine",
+				     "/run/systemd/resolve/io.systemd.Resolve",
+				     NULL };
+
+static const char *const engines[] = { "/run/docker.sock",
+				       "/var/run/docker.sock",
+				       "/run/podman/podman.sock",
+				       "/run/user/{uid}/podman/podman.sock",
+				       "/run/user/{uid}/docker.sock",
+				       "{home}/.docker/run/docker.sock",
+				       "{home}/.docker/desktop/docker.sock",
+				       "{home}/.colima/default/docker.sock",
+				       "{home}/.local/share/containers/podman/machine/podman.sock",
+				       "/run/containerd/containerd.sock",
+				       "/run/k3s/containerd/containerd.sock",
+				       "/run/crio/crio.sock",
+				       "/run/buildkit/buildkitd.sock",
+				       "/var/lib/lxd/unix.socket",
+				       "/var/snap/lxd/common/lxd/unix.socket",
+				       "/var/lib/incus/unix.socket",
+				       "/run/libvirt/libvirt-sock",
+				       "/run/libvirt/virtqemud-sock",
+				       "/run/snapd.socket",
+				       "/run/balena-engine.sock",
+				       "/run/firecracker.sock",
+				       "/nix/var/nix/daemon-socket/socket.probe",
+				       NULL };
+
+static const char *const desktop[] = { "/tmp/.X11-unix/X0",
+				       "/tmp/.X11-unix/X1",
+				       "/run/user/{uid}/wayland-0",
+				       "/run/user/{uid}/wayland-1",
+				       "/run/user/{uid}/pulse/native",
+				       "/run/user/{uid}/pipewire-0",
+				       "/run/user/{uid}/gnupg/S.gpg-agent",
+				       "{home}/.gnupg/S.gpg-agent",
+				       "{home}/.gnupg/S.gpg-agent.ssh",
+				       "/run/user/{uid}/keyring/ssh",
+				       "/run/user/{uid}/keyring/control",
+				       "/run/user/{uid}/ssh-agent.socket",
+				       "/run/user/{uid}/kwallet5.socket",
+				       "/tmp/kwallet5_{user}.socket",
+				       "/tmp/tmux-{uid}/default",
+				       "/run/screen/S-{user}",
+				       "/run/user/{uid}/emacs/server",
+				       "/tmp/emacs{uid}/server",
+				       "{home}/.ssh/control",
+				       "{home}/.1password/agent.sock",
+				       "/run/user/{uid}/code-probe.sock",
+				       NULL };
+
+static void attempt_agent(Probing *p)
 {
-	static const char *const paths[] = {
-		"/run/dbus/system_bus_socket",
-		"/var/run/dbus/system_bus_socket",
-		"/run/systemd/private",
-		"/run/systemd/notify",
-		"/run/systemd/journal/stdout",
-		"/run/systemd/journal/socket",
-		"/run/polkit/agent-helper.socket",
-		"/run/user/{uid}/bus",
-		"/run/user/{uid}/systemd/private",
-		"/run/user/{uid}/at-spi/bus_0",
-		"{home}/.dbus/session-bus",
-		"/run/systemd/io.systemd.ManagedOOM",
-		"/run/systemd/machine/io.systemd.Machine",
-		"/run/systemd/resolve/io.systemd.Resolve",
-	};
-
-	connect_each(p, paths, ELEMENTSOF(paths));
-}
-
-static void attempt_engines(Probing *p)
-{
-	static const char *const paths[] = {
-		"/run/docker.sock",
-		"/var/run/docker.sock",
-		"/run/podman/podman.sock",
-		"/run/user/{uid}/podman/podman.sock",
-		"/run/user/{uid}/docker.sock",
-		"{home}/.docker/run/docker.sock",
-		"{home}/.docker/desktop/docker.sock",
-		"{home}/.colima/default/docker.sock",
-		"{home}/.local/share/containers/podman/machine/podman.sock",
-		"/run/containerd/containerd.sock",
-		"/run/k3s/containerd/containerd.sock",
-		"/run/crio/crio.sock",
-		"/run/buildkit/buildkitd.sock",
-		"/var/lib/lxd/unix.socket",
-		"/var/snap/lxd/common/lxd/unix.socket",
-		"/var/lib/incus/unix.socket",
-		"/run/libvirt/libvirt-sock",
-		"/run/libvirt/virtqemud-sock",
-		"/run/snapd.socket",
-		"/run/balena-engine.sock",
-		"/run/firecracker.sock",
-		"/nix/var/nix/daemon-socket/socket.probe",
-	};
-
-	connect_each(p, paths, ELEMENTSOF(paths));
-}
-
-static void attempt_desktop(Probing *p)
-{
-	static const char *const paths[] = {
-		"/tmp/.X11-unix/X0",
-		"/tmp/.X11-unix/X1",
-		"/run/user/{uid}/wayland-0",
-		"/run/user/{uid}/wayland-1",
-		"/run/user/{uid}/pulse/native",
-		"/run/user/{uid}/pipewire-0",
-		"/run/user/{uid}/gnupg/S.gpg-agent",
-		"{home}/.gnupg/S.gpg-agent",
-		"{home}/.gnupg/S.gpg-agent.ssh",
-		"/run/user/{uid}/keyring/ssh",
-		"/run/user/{uid}/keyring/control",
-		"/run/user/{uid}/ssh-agent.socket",
-		"/run/user/{uid}/kwallet5.socket",
-		"/tmp/kwallet5_{user}.socket",
-		"/tmp/tmux-{uid}/default",
-		"/run/screen/S-{user}",
-		"/run/user/{uid}/emacs/server",
-		"/tmp/emacs{uid}/server",
-		"{home}/.ssh/control",
-		"{home}/.1password/agent.sock",
-		"/run/user/{uid}/code-probe.sock",
-	};
 	const char *agent = getenv("SSH_AUTH_SOCK");
 	unsigned refused = 0;
 
-	connect_each(p, paths, ELEMENTSOF(paths));
 	if (agent)
 		(void)probing_connect(p, agent, false, &refused);
 }
 
-static void attempt_services(Probing *p)
-{
-	static const char *const paths[] = {
-		"/run/udev/control",
-		"/run/cups/cups.sock",
-		"/run/avahi-daemon/socket",
-		"/run/pcscd/pcscd.comm",
-		"/run/rpcbind.sock",
-		"/run/acpid.socket",
-		"/run/mysqld/mysqld.sock",
-		"/run/postgresql/.s.PGSQL.5432",
-		"/tmp/.s.PGSQL.5432",
-		"/run/redis/redis-server.sock",
-		"/run/memcached/memcached.sock",
-		"/run/php/php-fpm.sock",
-		"/run/lvm/lvmpolld.socket",
-		"/run/multipathd.socket",
-		"/run/irqbalance/irqbalance.sock",
-		"/dev/log",
-		"/dev/initctl",
-		"/run/initctl",
-		"/var/run/tailscale/tailscaled.sock",
-		"/run/spire/sockets/agent.sock",
-		"/run/vault/agent.sock",
-		"/run/nslcd/socket",
-		"/run/samba/winbindd/pipe",
-		"/run/systemd/userdb/io.systemd.DynamicUser",
-		"/run/systemd/userdb/io.systemd.Multiplexer",
-		"/var/lib/sss/pipes/pam",
-		"/var/lib/sss/pipes/ssh",
-		"/var/lib/sss/pipes/sudo",
-	};
-
-	connect_each(p, paths, ELEMENTSOF(paths));
-}
+static const char *const services[] = { "/run/udev/control",
+					"/run/cups/cups.sock",
+					"/run/avahi-daemon/socket",
+					"/run/pcscd/pcscd.comm",
+					"/run/rpcbind.sock",
+					"/run/acpid.socket",
+					"/run/mysqld/mysqld.sock",
+					"/run/postgresql/.s.PGSQL.5432",
+					"/tmp/.s.PGSQL.5432",
+					"/run/redis/redis-server.sock",
+					"/run/memcached/memcached.sock",
+					"/run/php/php-fpm.sock",
+					"/run/lvm/lvmpolld.socket",
+					"/run/multipathd.socket",
+					"/run/irqbalance/irqbalance.sock",
+					"/dev/log",
+					"/dev/initctl",
+					"/run/initctl",
+					"/var/run/tailscale/tailscaled.sock",
+					"/run/spire/sockets/agent.sock",
+					"/run/vault/agent.sock",
+					"/run/nslcd/socket",
+					"/run/samba/winbindd/pipe",
+					"/run/systemd/userdb/io.systemd.DynamicUser",
+					"/run/systemd/userdb/io.systemd.Multiplexer",
+					"/var/lib/sss/pipes/pam",
+					"/var/lib/sss/pipes/ssh",
+					"/var/lib/sss/pipes/sudo",
+					NULL };
 
 /* "Num RefCount Protocol Flags Type St Inode Path" (proc(5)), of the network namespace that we see. */
 static void attempt_listed(Probing *p)
@@ -274,14 +219,15 @@ static void attempt_covered(Probing *p)
 }
 
 const Probe probes_sockets[] = {
-	{ "p64", "no abstract sockets of outside", "the desktop's keys and screen", attempt_abstract },
+	{ "p64", "no abstract sockets of outside", "the desktop's keys and screen", attempt_abstract,
+	  .sockets = abstract_sockets },
 	{ "p65", "no socket in a hidden place", "any service that listens there", attempt_path },
 	{ "p66", "neither the system's nor the person's bus", "every service, with the person's rights",
-	  attempt_buses },
-	{ "p67", "no container engines, no virtual machines", "root", attempt_engines },
+	  .sockets = buses },
+	{ "p67", "no container engines, no virtual machines", "root", .sockets = engines },
 	{ "p68", "neither the person's agents nor the desktop", "keys, passwords, screen, terminals",
-	  attempt_desktop },
-	{ "p69", "no services of the machine", "databases, printers, devices, logs", attempt_services },
+	  attempt_agent, .sockets = desktop },
+	{ "p69", "no services of the machine", "databases, printers, devices, logs", .sockets = services },
 	{ "p70", "no socket that the kernel lists", "whatever else listens", attempt_listed },
 	{ "p71", "covered sockets and FIFOs answer nobody",
 	  "programs of the person's that listen in sight of the agent", attempt_covered },

@@ -21,12 +21,40 @@ typedef enum ProbeOutcome {
 
 typedef struct Probing Probing; /* what a probe that runs has found (probing.h) */
 
+/*
+ * An attempt that is one system call: a row. It changes nothing, or what ends with its process, as does what it
+ * opens.
+ */
+typedef struct ProbeCall {
+	const char *name; /* NULL ends a table */
+	long number;
+	long arguments[6];
+	const int *refusals; /* the errors that say no, ended by 0; NULL: every error does */
+	/* A file: 0 or less in it lets everybody on the machine do this. Then success shows nothing. */
+	const char *setting;
+} ProbeCall;
+
+#define PROBE_CALL(name, number, refusals, ...)               \
+	{                                                     \
+		name, number, { __VA_ARGS__ }, refusals, NULL \
+	}
+#define PROBE_CALL_UNLESS(setting, name, number, refusals, ...)  \
+	{                                                        \
+		name, number, { __VA_ARGS__ }, refusals, setting \
+	}
+/* An argument that is an address. */
+#define PROBE_AT(address) ((long)(uintptr_t)(address))
+
+/* A probe has rows of attempts, what needs more than a row, or both: the rows come first. */
 typedef struct Probe {
 	const char *id;     /* "p01": never another meaning, and never used again */
 	const char *title;  /* what stands when it is blocked */
 	const char *stands; /* what an agent would have if it succeeded: for docs/probes.md */
 	void (*attempt)(Probing *p);
 	bool waits; /* it mostly waits for answers: it begins before the others and ends beside them */
+	const ProbeCall *calls;
+	/* Paths, ended by NULL. Files do not open to be written; sockets take no connection (probe-socket.h). */
+	const char *const *files, *const *sockets;
 } Probe;
 
 /* In the order in which they are shown. index from 0. Return: NULL at the end. */

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "service/inside/measure.h"
+#include "service/inside/probe-socket.h"
 
 #define DEPTH_MAX 8u
 
@@ -117,6 +118,68 @@ long probing_rights(Probing *p, long result, const int *refusals, const char *fo
 	judge(p, refused, error, format, arguments);
 	va_end(arguments);
 	return result;
+}
+
+static bool is_everybodys(const ProbeCall *call)
+{
+	long value;
+
+	return call->setting && probe_number(call->setting, &value) == 0 && value <= 0;
+}
+
+void probing_calls(Probing *p, const ProbeCall *calls, const char *how)
+{
+	for (const ProbeCall *call = calls; call->name; call++) {
+		const long *a = call->arguments;
+		bool everybodys = is_everybodys(call);
+		long r = syscall(call->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+
+		if (r >= 0 && everybodys)
+			probing_unclear(p, "%s%s, which this machine lets everybody do", how, call->name);
+		else if (call->refusals)
+			probing_rights(p, r, call->refusals, "%s%s", how, call->name);
+		else
+			probing_result(p, r, "%s%s", how, call->name);
+	}
+}
+
+void probing_files(Probing *p, const char *const *paths)
+{
+	unsigned refused = 0, absent = 0, n = 0;
+	int error = 0;
+
+	for (; paths[n]; n++) {
+		/* Opening changes nothing. */
+		int fd = open(paths[n], O_WRONLY | O_CLOEXEC);
+
+		if (fd >= 0) {
+			probing_escaped(p, "%s can be written", paths[n]);
+			(void)close(fd);
+		} else if (errno == ENOENT || errno == ENOTDIR) {
+			absent++;
+		} else if (probing_is_starved(errno)) {
+			probing_unclear(p, "%s: %s", paths[n], probing_error(errno));
+		} else {
+			refused++;
+			error = errno;
+		}
+	}
+	if (refused > 0)
+		probing_blocked(p, "%u files: %s", refused, probing_error(error));
+	if (absent == n)
+		probing_blocked(p, "none of %u is there", absent);
+}
+
+void probing_attempt(Probing *p, const Probe *probe)
+{
+	if (probe->calls)
+		probing_calls(p, probe->calls, "");
+	if (probe->files)
+		probing_files(p, probe->files);
+	if (probe->sockets)
+		probing_connect_each(p, probe->sockets);
+	if (probe->attempt)
+		probe->attempt(p);
 }
 
 ProbeOutcome probing_outcome(const Probing *p)

@@ -33,6 +33,13 @@ long probing_result(Probing *p, long result, const char *format, ...) _printf_(3
  */
 long probing_rights(Probing *p, long result, const int *refusals, const char *format, ...) _printf_(4, 5);
 
+/* Make the calls of a table, and judge each. how: before each name. */
+void probing_calls(Probing *p, const ProbeCall *calls, const char *how);
+/* What is not there is no way. */
+void probing_files(Probing *p, const char *const *paths);
+/* Do all that a probe says. */
+void probing_attempt(Probing *p, const Probe *probe);
+
 ProbeOutcome probing_outcome(const Probing *p);
 /* "blocked: ...", one line. Return: text. */
 const char *probing_text(const Probing *p, char *text, size_t size);

@@ -524,7 +524,9 @@ static void the_table_is_in_order(void **state)
 		assert_ptr_equal(probe_find(probe->id), probe);
 		assert_true(strlen(probe->title) > 0 && strlen(probe->title) <= 72);
 		assert_true(strlen(probe->stands) > 0);
-		assert_non_null(probe->attempt);
+		/* An empty table is no attempt. */
+		assert_true(probe->attempt || (probe->calls && probe->calls->name) ||
+			    (probe->files && *probe->files) || (probe->sockets && *probe->sockets));
 	}
 	assert_true(n >= 60);
 }
