@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 
+#include "base/paths.h"
+
 #define LINKS_MAX 40 /* as the kernel: path_resolution(7) */
 
 static const char *cell(const ClientTable *table, ssize_t row, size_t column)
@@ -15,13 +17,6 @@ static bool is_kind(const ClientTable *exposure, ssize_t row, const char *kind)
 	return streq(cell(exposure, row, EXPOSURE_KIND), kind);
 }
 
-bool why_is_within(const char *path, const char *directory)
-{
-	const char *rest = starts_with(path, directory);
-
-	return rest && (*rest == '\0' || *rest == '/' || streq(directory, "/"));
-}
-
 ssize_t why_entry(const ClientTable *exposure, const char *path)
 {
 	for (ssize_t row = (ssize_t)exposure->n_rows - 1; row >= 0; row--) {
@@ -30,7 +25,7 @@ ssize_t why_entry(const ClientTable *exposure, const char *path)
 
 		if (is_kind(exposure, row, "descriptor"))
 			continue;
-		if (itself ? streq(path, place) : why_is_within(path, place))
+		if (itself ? streq(path, place) : path_is_within(path, place))
 			return row;
 	}
 	return WHY_NONE;

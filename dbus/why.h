@@ -11,9 +11,6 @@ enum { ROUTE_DESTINATION, ROUTE_VERDICT, ROUTE_DEVICE, ROUTE_REASON, ROUTE_STATE
 
 #define WHY_NONE (-1)
 
-/* Is path at directory or below it? Both absolute, without a slash at the end but for "/". */
-bool why_is_within(const char *path, const char *directory);
-
 /* readlink(2). Return: 0 with *ret; -EINVAL for what is no link; another negative errno. */
 typedef int (*WhyReadLink)(const char *path, char **ret);
 

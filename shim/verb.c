@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <time.h>
 
+#include "base/paths.h"
 #include "dbus/client-remote.h"
 #include "dbus/names.h"
 #include "dbus/why.h"
@@ -94,7 +95,7 @@ static int choose_session(const SandboxContext *context, const ClientSessions *s
 			continue;
 		any = session->id;
 		n++;
-		if (!context->directory || !why_is_within(context->directory, session->workspace))
+		if (!context->directory || !path_is_within(context->directory, session->workspace))
 			continue;
 		here = session->id;
 		n_here++;

@@ -2,6 +2,7 @@
 
 /* Keys and the mouse: what the program does with them itself. All else is the view's. */
 
+#include "base/clock.h"
 #include "tui/app-state.h"
 
 #define DOUBLE_CLICK_USEC (400 * USEC_PER_MSEC)
@@ -210,7 +211,7 @@ static void click_row(App *app, size_t y)
 {
 	Table *table = app_view(app)->table;
 	size_t row = app->places.top + y - app->places.rows;
-	uint64_t now = app_now(CLOCK_MONOTONIC);
+	uint64_t now = clock_usec(CLOCK_MONOTONIC);
 	bool again = row == app->click_row && now - app->click_usec < DOUBLE_CLICK_USEC;
 
 	if (row >= table_count(table))

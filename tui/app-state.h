@@ -57,7 +57,6 @@ typedef struct App {
 	int result;
 } App;
 
-uint64_t app_now(clockid_t clock);
 AppView *app_view(App *app);
 ViewContext app_context(App *app, size_t view);
 

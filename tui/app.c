@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "tui/app-state.h"
 
 #include <sys/epoll.h>
-#include <time.h>
 
 /*
  * What comes in bursts is drawn so often at most; keys are drawn at once. No timer runs unless something was
@@ -11,14 +11,6 @@
 #define FRAME_USEC (40 * USEC_PER_MSEC)
 #define FILL_SHARE 10 /* a table is made no more often than this times as long as it takes */
 #define BURST 200     /* events that are taken before a picture is due */
-
-uint64_t app_now(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
-}
 
 AppView *app_view(App *app)
 {
@@ -30,7 +22,7 @@ ViewContext app_context(App *app, size_t view)
 	return (ViewContext){ .model = app->model,
 			      .state = app->views[view].state,
 			      .utf8 = app->options.utf8,
-			      .now_usec = app_now(CLOCK_REALTIME) };
+			      .now_usec = clock_usec(CLOCK_REALTIME) };
 }
 
 void app_tell(App *app, Style style, const char *text)
@@ -88,7 +80,7 @@ void app_refill(App *app, size_t view)
 void app_fill(App *app)
 {
 	AppView *view = app_view(app);
-	uint64_t now = app_now(CLOCK_MONOTONIC), due = view->filled_usec + FILL_SHARE * view->cost_usec;
+	uint64_t now = clock_usec(CLOCK_MONOTONIC), due = view->filled_usec + FILL_SHARE * view->cost_usec;
 
 	app->late_usec = 0;
 	if (view->filled && view->generation == generation_of(app, view))
@@ -98,7 +90,7 @@ void app_fill(App *app)
 		return;
 	}
 	fill(app, app->current);
-	view->filled_usec = app_now(CLOCK_MONOTONIC);
+	view->filled_usec = clock_usec(CLOCK_MONOTONIC);
 	view->cost_usec = view->filled_usec - now;
 }
 
@@ -183,7 +175,7 @@ static int on_minute(sd_event_source *source, uint64_t usec, void *userdata)
 static void arm_minute(App *app)
 {
 	bool wanted = app_view(app)->view == &view_sessions && app->model->n_sessions > 0;
-	uint64_t now = app_now(CLOCK_REALTIME), next = (now / (60 * USEC_PER_SEC) + 1) * 60 * USEC_PER_SEC;
+	uint64_t now = clock_usec(CLOCK_REALTIME), next = (now / (60 * USEC_PER_SEC) + 1) * 60 * USEC_PER_SEC;
 
 	if (app->minute && !wanted) {
 		(void)sd_event_source_set_enabled(app->minute, SD_EVENT_OFF);
@@ -206,7 +198,7 @@ void app_draw(App *app)
 	if ((width != app->canvas.width || height != app->canvas.height) &&
 	    canvas_resize(&app->canvas, width, height) < 0) {
 		/* Without memory it is tried again, and not at once. */
-		app->drawn_usec = app_now(CLOCK_MONOTONIC);
+		app->drawn_usec = clock_usec(CLOCK_MONOTONIC);
 		app->urgent = false;
 		return;
 	}
@@ -230,7 +222,7 @@ void app_draw(App *app)
 	term_show(app->term, &app->canvas, app->places.has_cursor ? app->places.cursor_y : SIZE_MAX,
 		  app->places.cursor_x);
 	arm_minute(app);
-	app->drawn_usec = app_now(CLOCK_MONOTONIC);
+	app->drawn_usec = clock_usec(CLOCK_MONOTONIC);
 	app->urgent = false;
 	app->dirty = app->late_usec > 0;
 }
@@ -257,7 +249,7 @@ static void arm_frame(App *app, uint64_t due)
  */
 static void draw_in_time(App *app)
 {
-	uint64_t now = app_now(CLOCK_MONOTONIC);
+	uint64_t now = clock_usec(CLOCK_MONOTONIC);
 
 	if (app->connecting && !feed_is_connecting(app->feed)) {
 		app->connecting = false;

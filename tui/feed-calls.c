@@ -3,8 +3,8 @@
 /* What a person asks for: the calls that change something, Verify and Doctor. */
 
 #include <inttypes.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "dbus/client-doctor.h"
 #include "dbus/client-verify.h"
 #include "dbus/doctor-rows.h"
@@ -302,14 +302,6 @@ static int make_run(Feed *feed, const Effect *effect, const char *word, sd_bus_m
 				     ret);
 }
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / NSEC_PER_USEC;
-}
-
 int feed_run(Feed *feed, const Effect *effect)
 {
 	_cleanup_(question_freep) Question *question = question_new(feed, effect->session, take_run);
@@ -326,7 +318,7 @@ int feed_run(Feed *feed, const Effect *effect)
 	}
 	question->part = effect->part;
 	r = model_begin_run(feed->model, effect->part, effect->session ?: effect->view ?: "", effect->probes,
-			    now_usec());
+			    clock_usec(CLOCK_REALTIME));
 	/* As the command does, which looks at nothing here for another machine. */
 	if (r >= 0 && effect->part == MODEL_DOCTOR && !feed->model->host)
 		r = take_path(feed);

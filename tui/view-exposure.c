@@ -4,6 +4,7 @@
  * What one session's agent sees: paths in the order in which they were mounted (the last entry at or above a
  * path decides), then variables. Compared with another session, only what differs is shown.
  */
+#include "base/paths.h"
 #include "dbus/why.h"
 #include "tui/words.h"
 
@@ -245,7 +246,7 @@ static const char *covering(const Items *items, const Item *item)
 
 		if (other > item && other->differs[0] != '-' && !streq(other->kind, "variable") &&
 		    !streq(other->kind, "descriptor") && !streq(other->kind, "directory") &&
-		    why_is_within(item->path, other->path))
+		    path_is_within(item->path, other->path))
 			last = other;
 	}
 	return last ? last->path : "";

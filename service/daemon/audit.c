@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "service/daemon/audit-store.h"
 #include "service/daemon/journal.h"
 #include "service/daemon/log.h"
@@ -42,11 +43,8 @@ Audit *audit_free(Audit *audit)
 
 static uint64_t next_usec(Audit *audit)
 {
-	struct timespec t;
-	uint64_t now;
+	uint64_t now = clock_usec(CLOCK_REALTIME);
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	now = (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
 	if (now <= audit->last_usec && audit->last_usec - now < ORDER_USEC)
 		now = audit->last_usec + 1;
 	audit->last_usec = now;

@@ -10,8 +10,8 @@
 #include <assert.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "service/daemon/auth.h"
 #include "service/daemon/call.h"
 #include "service/daemon/client-credentials.h"
@@ -38,14 +38,6 @@ struct Clients {
 	Client *first;
 	size_t n_held, held_bytes;
 };
-
-static uint64_t boottime_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
-}
 
 Client *client_ref(Client *client)
 {
@@ -422,7 +414,7 @@ static int client_add(Clients *clients, const char *name, Client **ret)
 	client->pidfd = FD_NONE;
 	client->uid = (uid_t)-1;
 	client->turn = (Turn){ .step = client_step, .userdata = client };
-	client->arrived_usec = boottime_usec();
+	client->arrived_usec = clock_usec(CLOCK_BOOTTIME);
 	client->name = strdup(name);
 	if (!client->name)
 		return -ENOMEM;

@@ -5,8 +5,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "dbus/errors.h"
 #include "dbus/names.h"
 #include "service/daemon/log.h"
@@ -44,14 +44,6 @@ static void making_done(Making *making)
 	strings_free(making->warnings);
 	if (making->directory)
 		(void)run_dir_remove_session(making->id);
-}
-
-static uint64_t realtime_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
 }
 
 /* The gids that no session carries. Return: 0 with *ret to be freed, or a negative errno. */
@@ -462,7 +454,7 @@ void launch_start(Launch *launch)
 		.state_fd = FD_NONE,
 		.request_fd = FD_NONE,
 		.lifeline_fd = FD_NONE,
-		.started_usec = realtime_usec(),
+		.started_usec = clock_usec(CLOCK_REALTIME),
 	};
 	_cleanup_free_ char *problem = NULL;
 	int r;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/daemon/sight.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "service/daemon/call.h"
 #include "service/daemon/log.h"
 
@@ -19,17 +18,10 @@ struct Sight {
 	Sight *next;
 };
 
-static uint64_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_BOOTTIME, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
-}
-
 bool sight_is_wide(const Client *client)
 {
-	return client->uid == 0 || (client->wide_until_usec > 0 && now_usec() < client->wide_until_usec);
+	return client->uid == 0 ||
+	       (client->wide_until_usec > 0 && clock_usec(CLOCK_BOOTTIME) < client->wide_until_usec);
 }
 
 bool sight_allows(const Client *client, const Session *session)
@@ -71,7 +63,7 @@ static void answer_yes(Sight *sight)
 	sd_bus_message *call = sight->call;
 	int r;
 
-	sight->client->wide_until_usec = now_usec() + SIGHT_USEC;
+	sight->client->wide_until_usec = clock_usec(CLOCK_BOOTTIME) + SIGHT_USEC;
 	log_line("uid %u may see the sessions of other users", sight->client->uid);
 	if (!call)
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/daemon/turns.h"
 
-#include <time.h>
+#include "base/clock.h"
 
 /* Beyond what a user has to wait: several steps are done at once then, instead of one for each wake-up. */
 #define PAUSE_USEC (20 * USEC_PER_MSEC)
@@ -25,14 +25,6 @@ struct Turns {
 	uint64_t sends_usec;
 };
 
-static uint64_t now_usec(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
-}
-
 /*
  * The time that passed, not the processor's: on a busy machine the service has little of that, and who takes all of
  * the little would never use up a part of the whole.
@@ -43,7 +35,7 @@ static void work_end(Turns *turns)
 
 	if (!turns->working)
 		return;
-	now = now_usec();
+	now = clock_usec(CLOCK_MONOTONIC);
 	(void)budget_charge(turns->budget, turns->worker, now, now - turns->began_usec);
 	turns->working = false;
 }
@@ -51,7 +43,7 @@ static void work_end(Turns *turns)
 /* Charge what passed until now to whom the way out is filled for. */
 static void send_end(Turns *turns)
 {
-	const uint64_t now = now_usec();
+	const uint64_t now = clock_usec(CLOCK_MONOTONIC);
 
 	if (turns->sending)
 		(void)budget_charge(turns->budget, turns->sender, now, now - turns->sends_usec);
@@ -84,7 +76,7 @@ void turns_begin(Turns *turns, uid_t uid)
 	work_end(turns);
 	turns->working = true;
 	turns->worker = uid;
-	turns->began_usec = now_usec();
+	turns->began_usec = clock_usec(CLOCK_MONOTONIC);
 }
 
 static TurnUser *user_find(const Turns *turns, uid_t uid)
@@ -97,7 +89,7 @@ static TurnUser *user_find(const Turns *turns, uid_t uid)
 
 static uint64_t user_wait(const Turns *turns, uid_t uid)
 {
-	return uid == 0 ? 0 : budget_wait(turns->budget, uid, now_usec());
+	return uid == 0 ? 0 : budget_wait(turns->budget, uid, clock_usec(CLOCK_MONOTONIC));
 }
 
 bool turns_allow(const Turns *turns, uid_t uid)

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 #define NSS_BUFFER_MAX (1u << 20)
 
 typedef struct KeptUser {
@@ -36,14 +38,6 @@ struct Users {
 	KeptGroup *groups;
 	size_t n_users, n_groups;
 };
-
-static uint64_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
-}
 
 bool shell_is_login(const char *shell)
 {
@@ -171,7 +165,7 @@ static uint64_t users_now(Users *users)
 
 	if (passwd || group)
 		users_trim(users, UINT64_MAX);
-	return now_usec();
+	return clock_usec(CLOCK_MONOTONIC);
 }
 
 int users_find(Users *users, uid_t uid, const User **ret)
@@ -190,7 +184,8 @@ int users_find(Users *users, uid_t uid, const User **ret)
 	if (r < 0)
 		return r;
 	/* What refuses is asked again the next time: somebody may be mending it. */
-	kept->until_usec = shell_is_login(kept->user.shell) ? now_usec() + USERS_KEPT_USEC : now;
+	kept->until_usec =
+		shell_is_login(kept->user.shell) ? clock_usec(CLOCK_MONOTONIC) + USERS_KEPT_USEC : now;
 	kept->next = users->users;
 	users->users = kept;
 	users->n_users++;
@@ -246,7 +241,7 @@ int users_group(Users *users, const char *name, gid_t *ret)
 		}
 		kept->exists = exists;
 		kept->gid = gid;
-		kept->until_usec = exists ? now_usec() + USERS_KEPT_USEC : now;
+		kept->until_usec = exists ? clock_usec(CLOCK_MONOTONIC) + USERS_KEPT_USEC : now;
 		kept->next = users->groups;
 		users->groups = kept;
 		users->n_groups++;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "service/inside/battery.h"
 
 #include <sched.h>
@@ -59,7 +60,7 @@ int attempt_run(AttemptFunction function, void *userdata, int timeout_msec, char
 		return -EAGAIN;
 	}
 	pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	r = pid_fd < 0 ? -ETIME : measure_wait(pid, pid_fd, measure_now_msec() + timeout_msec);
+	r = pid_fd < 0 ? -ETIME : measure_wait(pid, pid_fd, clock_msec(CLOCK_MONOTONIC) + timeout_msec);
 	if (r < 0)
 		(void)kill(pid, SIGKILL);
 	(void)kill(-pid, SIGKILL);

@@ -2,6 +2,7 @@
 
 /* What private directories hold: in a jail that just began, what the plan has there and nothing else. */
 
+#include "base/paths.h"
 #include "service/inside/checks.h"
 
 #include <dirent.h>
@@ -27,7 +28,7 @@ static void walk_directory(const Walk *walk, const char *directory);
 static bool is_planned(const Expectations *e, const char *path)
 {
 	for (size_t i = 0; i < e->n_entries; i++)
-		if (e->entries[i].kind != ENTRY_DESCRIPTOR && measure_is_within(e->entries[i].path, path))
+		if (e->entries[i].kind != ENTRY_DESCRIPTOR && path_is_within(e->entries[i].path, path))
 			return true;
 	return false;
 }

@@ -2,6 +2,7 @@
 
 /* 10: /dev holds a few harmless nodes and terminals of its own, and the session's terminal is no other's. */
 
+#include "base/paths.h"
 #include "service/inside/checks.h"
 
 #include <fcntl.h>
@@ -39,7 +40,7 @@ static bool is_usual(const char *name)
 static bool is_planned(const Expectations *e, const char *path)
 {
 	for (size_t i = 0; e && i < e->n_entries; i++)
-		if (measure_is_within(e->entries[i].path, path))
+		if (path_is_within(e->entries[i].path, path))
 			return true;
 	return false;
 }

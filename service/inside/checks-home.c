@@ -2,6 +2,7 @@
 
 /* 03, 11, 14 and 15: what is hidden of the person. */
 
+#include "base/paths.h"
 #include "service/inside/checks.h"
 
 #include <fcntl.h>
@@ -21,8 +22,7 @@ typedef struct ConfigNames {
 static bool is_allowed(const Expectations *e, const char *path)
 {
 	for (size_t i = 0; e->allowed_write && e->allowed_write[i]; i++)
-		if (measure_is_within(path, e->allowed_write[i]) ||
-		    measure_is_within(e->allowed_write[i], path))
+		if (path_is_within(path, e->allowed_write[i]) || path_is_within(e->allowed_write[i], path))
 			return true;
 	return false;
 }
@@ -59,7 +59,7 @@ static void judge_config(Battery *b, const char *home)
 	covering = expectations_covering(e, directory);
 	/* As a whole, it is allow-write's, or part of a workspace. */
 	if (covering && covering->kind == ENTRY_BIND && covering->mode == ENTRY_RW) {
-		if (!measure_is_within(directory, e->workspace))
+		if (!path_is_within(directory, e->workspace))
 			battery_note(b, "%s is in sight (%s)", directory, covering->origin);
 		return;
 	}

@@ -7,6 +7,7 @@
  * packet that left is counted by the device.
  */
 
+#include "base/clock.h"
 #include "service/inside/checks.h"
 
 #include <arpa/inet.h>
@@ -168,12 +169,12 @@ static int refusal_msec(const Reach *reach)
 
 static void connections_wait(Reach *reach)
 {
-	int64_t start = measure_now_msec(), longest = refusal_msec(reach);
+	int64_t start = clock_msec(CLOCK_MONOTONIC), longest = refusal_msec(reach);
 	/* Who is slow to send is slow to answer. */
 	int64_t least = MIN_OF(LEAST_MSEC + start - reach->start_msec, longest);
 
 	for (size_t n = 0;;) {
-		int64_t passed = measure_now_msec() - start;
+		int64_t passed = clock_msec(CLOCK_MONOTONIC) - start;
 
 		/* How fast this machine answers, the others tell: whoever takes so many times as long is silent. */
 		if (plain_count_done(reach) > n) {
@@ -390,7 +391,7 @@ static void judge_reach(Reach *reach)
 	choose_destinations(reach);
 	if (reach->n_destinations == 0)
 		battery_fail(reach->b, "what is denied was not told");
-	reach->start_msec = measure_now_msec();
+	reach->start_msec = clock_msec(CLOCK_MONOTONIC);
 	for (size_t i = 0; i < reach->n_destinations; i++) {
 		connect_one(reach, reach->destinations[i], &ways[WAY_PLAIN]);
 		connect_one(reach, reach->destinations[i], &ways[WAY_DEVICE]);

@@ -2,6 +2,7 @@
 
 /* 12: nothing in /run, and no socket of a bus, a container service or the desktop answers. */
 
+#include "base/paths.h"
 #include "service/inside/checks.h"
 
 #include <sys/socket.h>
@@ -39,7 +40,7 @@ static const char *const own_sockets[] = { "bus",         "systemd/private", "po
 static bool is_allowed(const Expectations *e, const char *path)
 {
 	for (size_t i = 0; e && e->allowed_write && e->allowed_write[i]; i++)
-		if (measure_is_within(path, e->allowed_write[i]))
+		if (path_is_within(path, e->allowed_write[i]))
 			return true;
 	return false;
 }
@@ -138,7 +139,7 @@ static int judge_user_name(void *userdata, const char *name)
 	if (!path)
 		return -ENOMEM;
 	for (size_t i = 0; e && e->allowed_write && e->allowed_write[i]; i++)
-		if (measure_is_within(e->allowed_write[i], path)) {
+		if (path_is_within(e->allowed_write[i], path)) {
 			battery_note(b, "%s is there, as allow-write says", path);
 			return 0;
 		}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "service/inside/checks.h"
 
 #include <arpa/inet.h>
@@ -46,7 +47,7 @@ int dns_ask(uint32_t address, int timeout_msec)
 	const struct sockaddr_in to = { .sin_family = AF_INET,
 					.sin_port = htons(PORT),
 					.sin_addr.s_addr = htonl(address) };
-	int64_t start = measure_now_msec();
+	int64_t start = clock_msec(CLOCK_MONOTONIC);
 	uint8_t id[2];
 	int r;
 
@@ -55,7 +56,7 @@ int dns_ask(uint32_t address, int timeout_msec)
 	if (getrandom(id, sizeof(id), 0) != sizeof(id))
 		return -EIO;
 	for (;;) {
-		int64_t left = start + timeout_msec - measure_now_msec();
+		int64_t left = start + timeout_msec - clock_msec(CLOCK_MONOTONIC);
 		struct pollfd p = { .fd = fd, .events = POLLIN };
 
 		if (left <= 0)
@@ -71,6 +72,6 @@ int dns_ask(uint32_t address, int timeout_msec)
 		if (r < 0)
 			return r;
 		if (r > 0)
-			return (int)(measure_now_msec() - start);
+			return (int)(clock_msec(CLOCK_MONOTONIC) - start);
 	}
 }

@@ -7,7 +7,8 @@
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 char *measure_text(const char *path, size_t max, size_t *ret_size)
 {
@@ -106,25 +107,9 @@ ObjectIdentity measure_target(const char *path)
 	return identity_of(path, 0);
 }
 
-bool measure_is_within(const char *path, const char *directory)
-{
-	size_t n = strlen(directory);
-
-	return streq(directory, "/") ||
-	       (strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0'));
-}
-
 const char *measure_variable(const char *name)
 {
 	return getenv(name);
-}
-
-int64_t measure_now_msec(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 #define LOOK_MSEC 100
@@ -133,7 +118,7 @@ int measure_wait(pid_t pid, int pid_fd, int64_t deadline_msec)
 {
 	for (;;) {
 		struct pollfd end = { .fd = pid_fd, .events = POLLIN };
-		int64_t left = deadline_msec - measure_now_msec();
+		int64_t left = deadline_msec - clock_msec(CLOCK_MONOTONIC);
 		siginfo_t info = { 0 };
 
 		/* A stop makes no descriptor ready: it is looked for between two waits. */

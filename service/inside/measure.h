@@ -21,8 +21,6 @@ uint64_t measure_namespace(const char *process, NamespaceKind kind);
 ObjectIdentity measure_object(const char *path);
 /* The same of what a link leads to. */
 ObjectIdentity measure_target(const char *path);
-/* Is path in directory, or the directory itself? */
-bool measure_is_within(const char *path, const char *directory) _pure_;
 /* A variable of this process, or NULL. */
 const char *measure_variable(const char *name);
 /* Is errno a want of descriptors, memory or ports? An agent beside us can bring that about, and it says
@@ -32,9 +30,6 @@ static inline bool measure_is_starved(int error)
 	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS || error == EINTR ||
 	       error == EADDRNOTAVAIL;
 }
-
-/* CLOCK_MONOTONIC in milliseconds. */
-int64_t measure_now_msec(void);
 
 /*
  * Wait for the end of a child. Return: 0 when it has ended, and is not reaped; -ETIME at deadline_msec of the

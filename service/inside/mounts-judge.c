@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/paths.h"
 #include "service/inside/mounts.h"
 
 #include <fcntl.h>
@@ -334,8 +335,7 @@ static bool came_along(const Judge *j, const Mount *mount)
 		size_t n, n_below;
 		const char *below;
 
-		if (entry->kind != ENTRY_BIND || !entry->source ||
-		    !measure_is_within(mount->place, entry->path))
+		if (entry->kind != ENTRY_BIND || !entry->source || !path_is_within(mount->place, entry->path))
 			continue;
 		below = streq(entry->path, "/") ? mount->place : mount->place + strlen(entry->path);
 		n = streq(entry->source, "/") ? 0 : strlen(entry->source);

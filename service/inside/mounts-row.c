@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/paths.h"
 #include "service/inside/mounts.h"
 
 #include "dbus/names.h"
@@ -42,24 +43,23 @@ const char *mounts_row(const Expectations *e, const ExpectedEntry *entry)
 		return "12";
 	if (streq(path, CS_MARKER_PATH))
 		return "01";
-	if (measure_is_within(path, "/dev"))
+	if (path_is_within(path, "/dev"))
 		return "10";
-	if (measure_is_within(path, "/proc"))
+	if (path_is_within(path, "/proc"))
 		return "07";
-	if (measure_is_within(path, "/tmp") || measure_is_within(path, CS_TEMP_ROOT))
+	if (path_is_within(path, "/tmp") || path_is_within(path, CS_TEMP_ROOT))
 		return "11";
 	if (streq(path, CS_GITCONFIG_PATH))
 		return "16";
 	if (entry->kind == ENTRY_FILE && streq(entry->origin, "network"))
 		return "20";
-	if (measure_is_within(path, "/run") || measure_is_within(path, "/var/run"))
+	if (path_is_within(path, "/run") || path_is_within(path, "/var/run"))
 		return "12";
 	if (streq(base_name(path), ".netrc"))
 		return "14";
 	if (is_authority(base_name(path)))
 		return "15";
-	if (entry->mode == ENTRY_MASKED &&
-	    (measure_is_within(path, "/etc") || streq(entry->origin, "system")))
+	if (entry->mode == ENTRY_MASKED && (path_is_within(path, "/etc") || streq(entry->origin, "system")))
 		return "13";
 	if (entry->mode == ENTRY_MASKED || streq(path, e->program) ||
 	    (entry->mode == ENTRY_RO && starts_with(entry->origin, "profile ")) ||

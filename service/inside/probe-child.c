@@ -22,17 +22,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "service/inside/measure.h"
-
-uint64_t probe_clock_usec(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
-}
 
 /* Nothing of the caller's but the terminal at 2, and nothing left behind: no core file either. */
 static void prepare(void)

@@ -20,7 +20,6 @@ void probe_child_start(ProbeChild *child, const Probe *probe, const Expectations
  * when it died.
  */
 int probe_child_finish(ProbeChild *child, uint64_t deadline_usec, char **ret_text);
-uint64_t probe_clock_usec(void);
 
 /* Within a probe: do something in a process that ends, and wait for it. What it finds counts. */
 void probing_apart(Probing *p, void (*function)(Probing *p, void *userdata), void *userdata);

@@ -8,6 +8,7 @@
 #include <netinet/ip_icmp.h>
 #include <poll.h>
 
+#include "base/clock.h"
 #include "service/inside/dump.h"
 #include "service/inside/measure.h"
 #include "service/inside/probe-child.h"
@@ -352,10 +353,10 @@ static void take_event(Probing *p, Tries *tries, Try *try)
 
 static void wait_for_answers(Probing *p, Tries *tries, unsigned msec)
 {
-	uint64_t deadline = probe_clock_usec() + msec * USEC_PER_MSEC;
+	uint64_t deadline = clock_usec(CLOCK_MONOTONIC) + msec * USEC_PER_MSEC;
 
 	for (;;) {
-		uint64_t now = probe_clock_usec();
+		uint64_t now = clock_usec(CLOCK_MONOTONIC);
 		size_t open = 0;
 
 		for (size_t i = 0; i < tries->n; i++) {
@@ -462,7 +463,7 @@ unsigned reach_try(Probing *p, const ReachWay *tried, size_t n_ways, const Reach
 	_cleanup_free_ struct pollfd *polls = calloc(TRIES_MAX, sizeof(*polls));
 	struct if_nameindex *devices = if_nameindex();
 	Tries tries = { .tries = all, .polls = polls };
-	int64_t start_msec = measure_now_msec();
+	int64_t start_msec = clock_msec(CLOCK_MONOTONIC);
 
 	if (!all || !polls || !devices) {
 		probing_unclear(p, "what is needed for it: %s", probing_error(errno));
@@ -481,7 +482,7 @@ unsigned reach_try(Probing *p, const ReachWay *tried, size_t n_ways, const Reach
 	/* Where sending takes long answers do too. */
 	wait_for_answers(p, &tries,
 			 (targets->msec ? targets->msec : REACH_MSEC) +
-				 2 * (unsigned)(measure_now_msec() - start_msec));
+				 2 * (unsigned)(clock_msec(CLOCK_MONOTONIC) - start_msec));
 	look_for_neighbours(p, targets);
 	if_freenameindex(devices);
 	if (tries.starved > 0 || targets->left_out > 0)

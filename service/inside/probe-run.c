@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "service/inside/probe-child.h"
 
 /*
@@ -22,7 +23,8 @@ static void finish(Run *run, ProbeChild *child, bool last)
 {
 	const Probe *probe = child->probe;
 	_cleanup_free_ char *text = NULL;
-	int r = probe_child_finish(child, probe_clock_usec() + (last ? PROBE_ALONE_USEC : PROBE_USEC), &text);
+	int r = probe_child_finish(
+		child, clock_usec(CLOCK_MONOTONIC) + (last ? PROBE_ALONE_USEC : PROBE_USEC), &text);
 
 	if (r == -ETIME && !last && run->n_late < LATE_MAX)
 		run->late[run->n_late++] = probe;

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 
+#include "base/clock.h"
 #include "service/inside/probe-child.h"
 #include "service/inside/probe-reach.h"
 #include "service/inside/probe-tables.h"
@@ -171,7 +172,7 @@ static size_t ask(uint32_t server, const char *const *names, size_t n_names, uin
 	const struct sockaddr_in to = { .sin_family = AF_INET,
 					.sin_port = htons(DNS_PORT),
 					.sin_addr.s_addr = htonl(server) };
-	uint64_t deadline = probe_clock_usec() + DNS_MSEC * USEC_PER_MSEC;
+	uint64_t deadline = clock_usec(CLOCK_MONOTONIC) + DNS_MSEC * USEC_PER_MSEC;
 	uint8_t message[DNS_BYTES_MAX];
 	size_t n = 0, answered = 0;
 
@@ -181,7 +182,7 @@ static size_t ask(uint32_t server, const char *const *names, size_t n_names, uin
 		(void)!send(fd, message, make_question(names[i], (uint16_t)(i + 1), message), MSG_NOSIGNAL);
 	while (answered < n_names) {
 		struct pollfd event = { .fd = fd, .events = POLLIN };
-		uint64_t now = probe_clock_usec();
+		uint64_t now = clock_usec(CLOCK_MONOTONIC);
 		ssize_t size;
 
 		if (now >= deadline || poll(&event, 1, (int)((deadline - now) / USEC_PER_MSEC) + 1) <= 0)

@@ -6,20 +6,14 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 struct Netlink {
 	int fd;
 	uint32_t port, sequence;
 	uint8_t *buffer;
 	size_t buffer_size;
 };
-
-static uint64_t now_usec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
-}
 
 int netlink_open(int protocol, uint32_t groups, int *ret_fd)
 {
@@ -65,7 +59,9 @@ int netlink_new(int fd, int protocol, Netlink **ret)
 	if (!netlink)
 		return -ENOMEM;
 	/* Not the first number that an earlier user of the same socket chose: a late answer must not fit. */
-	*netlink = (Netlink){ .fd = fd, .port = local.nl_pid, .sequence = (uint32_t)now_usec() };
+	*netlink = (Netlink){ .fd = fd,
+			      .port = local.nl_pid,
+			      .sequence = (uint32_t)clock_usec(CLOCK_MONOTONIC) };
 	*ret = netlink;
 	return 0;
 }
@@ -165,7 +161,7 @@ static ssize_t receive_until(Netlink *netlink, uint64_t deadline)
 
 		if (n > 0 || (n < 0 && n != -EAGAIN))
 			return n;
-		now = now_usec();
+		now = clock_usec(CLOCK_MONOTONIC);
 		if (now >= deadline)
 			return -ETIMEDOUT;
 		wait.tv_sec = (time_t)((deadline - now) / USEC_PER_SEC);
@@ -234,7 +230,7 @@ static int send_messages(Netlink *netlink, struct nlmsghdr *const *messages, siz
 
 static int program_batch(Netlink *netlink, struct nlmsghdr *const *messages, size_t n, NetlinkAnswer *answers)
 {
-	uint64_t deadline = now_usec() + NETLINK_ANSWER_USEC, answered = 0;
+	uint64_t deadline = clock_usec(CLOCK_MONOTONIC) + NETLINK_ANSWER_USEC, answered = 0;
 	uint32_t sequence;
 	size_t missing = n;
 	int r;
@@ -305,7 +301,7 @@ static uint16_t answer_type(uint16_t type)
 static int gather(Netlink *netlink, struct nlmsghdr *message, bool dump, NetlinkFunction function,
 		  void *userdata)
 {
-	uint64_t deadline = now_usec() + NETLINK_ANSWER_USEC;
+	uint64_t deadline = clock_usec(CLOCK_MONOTONIC) + NETLINK_ANSWER_USEC;
 	uint16_t type = answer_type(message->nlmsg_type);
 	bool interrupted = false;
 	uint32_t sequence;

@@ -12,6 +12,7 @@
 
 #include "service/net/self-test.h"
 
+#include "base/clock.h"
 #include "service/net/netlink.h"
 #include "service/net/public-address.h"
 #include "service/net/ways.h"
@@ -27,7 +28,6 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #define PORT 9 /* discard, RFC 863 */
 #define DELIVERY_MSEC 1000
@@ -311,18 +311,10 @@ static bool is_probe(const uint8_t *bytes, size_t size, uint32_t address, const 
 	       memcmp(frame.token, token, sizeof(frame.token)) == 0;
 }
 
-static int64_t now_msec(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 static int try_public(SelfTest *test, uint32_t address, char **ret_problem)
 {
 	const char *way = ways[WAY_PLAIN].name;
-	int64_t deadline = now_msec() + DELIVERY_MSEC;
+	int64_t deadline = clock_msec(CLOCK_MONOTONIC) + DELIVERY_MSEC;
 	char name[ADDRESS_TEXT_MAX];
 	uint8_t token[16];
 	ssize_t n;
@@ -338,7 +330,7 @@ static int try_public(SelfTest *test, uint32_t address, char **ret_problem)
 
 	while ((n = read_frame(test)) == 0) {
 		struct pollfd p = { .fd = test->tap_fd, .events = POLLIN };
-		int64_t left = deadline - now_msec();
+		int64_t left = deadline - clock_msec(CLOCK_MONOTONIC);
 
 		if (left <= 0)
 			return refuse(ret_problem, -ENOTUNIQ,

@@ -6,6 +6,7 @@
  * a hard link have too, and by a short script that only starts it.
  */
 
+#include "base/paths.h"
 #include "dbus/causes.h"
 #include "service/plan/agent-file.h"
 #include "service/plan/plan-build.h"

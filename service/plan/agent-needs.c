@@ -2,6 +2,7 @@
 
 /* What an agent's program cannot do without, where the homes hide it: its package, and what starts it. */
 
+#include "base/paths.h"
 #include "service/plan/agent-file.h"
 #include "service/plan/plan-build.h"
 

@@ -3,7 +3,7 @@
 
 #include <sys/sysmacros.h>
 
-#include "service/plan/workspace-rules.h"
+#include "base/paths.h"
 
 /*
  * Refused is what opens a way round the jail for whoever holds the node, not what is merely precious: memory

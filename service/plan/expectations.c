@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/plan/expectations.h"
 
+#include "base/paths.h"
 #include "dbus/names.h"
 
 /*
@@ -78,14 +79,6 @@ void expectations_done(Expectations *expectations)
 }
 
 /* ---- parts ---- */
-
-static bool is_within(const char *path, const char *directory)
-{
-	size_t n = strlen(directory);
-
-	return streq(directory, "/") ||
-	       (strncmp(path, directory, n) == 0 && (path[n] == '/' || path[n] == '\0'));
-}
 
 static void pack_bool(PackWriter *w, bool value)
 {
@@ -300,7 +293,7 @@ static void unpack_tables(PackReader *r, Expectations *e)
 		e->states[i].base = unpack_string(r, TEXT_MAX);
 		e->states[i].path = unpack_string(r, TEXT_MAX);
 		unpack_object(r, &e->states[i].object);
-		if (!r->error && !is_within(e->states[i].path, e->states[i].base))
+		if (!r->error && !path_is_within(e->states[i].path, e->states[i].base))
 			r->error = -EBADMSG;
 	}
 	e->variables = unpack_table(r, 9, sizeof(*e->variables), &e->n_variables);
@@ -460,7 +453,7 @@ const ExpectedEntry *expectations_covering(const Expectations *expectations, con
 	for (size_t i = expectations->n_entries; i > 0; i--) {
 		const ExpectedEntry *entry = &expectations->entries[i - 1];
 
-		if (entry->kind != ENTRY_DESCRIPTOR && is_within(path, entry->path))
+		if (entry->kind != ENTRY_DESCRIPTOR && path_is_within(path, entry->path))
 			return entry;
 	}
 	return NULL;

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdarg.h>
 
-#include "service/plan/workspace-rules.h"
+#include "base/paths.h"
 
 static const char *const kind_names[ENTRY_KIND_MAX] = {
 	[ENTRY_BIND] = "bind",

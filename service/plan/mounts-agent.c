@@ -2,6 +2,7 @@
 
 /* What is seen of the agent itself: 11 of the order in mounts.c. */
 
+#include "base/paths.h"
 #include "service/plan/plan-build.h"
 
 static const char reason_program[] = "the agent itself";

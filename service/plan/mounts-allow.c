@@ -2,6 +2,7 @@
 
 /* The keys that show and hide paths: allow-read, allow-write, hide: 14 and 15 of the order in mounts.c. */
 
+#include "base/paths.h"
 #include "service/plan/plan-build.h"
 
 static const char *type_refusal(mode_t mode)

@@ -2,6 +2,7 @@
 
 /* The homes and what is seen of them: 6, 8 to 10, and 15, of the order in mounts.c. */
 
+#include "base/paths.h"
 #include "service/plan/plan-build.h"
 
 static char *below(const char *home, const char *name)

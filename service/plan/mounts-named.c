@@ -16,6 +16,7 @@
  * What is not shown is named in one warning; what is missing outside as well is not.
  */
 
+#include "base/paths.h"
 #include "service/plan/named-programs.h"
 #include "service/plan/plan-build.h"
 

@@ -11,6 +11,7 @@
  * and the socket is first bound on itself (build_pin()): a mount point cannot be renamed or removed.
  */
 
+#include "base/paths.h"
 #include "service/plan/plan-build.h"
 
 static bool in_a_home(const PlanBuild *build, const char *path)

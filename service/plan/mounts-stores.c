@@ -10,6 +10,7 @@
  * set a project up let variables point into it.
  */
 
+#include "base/paths.h"
 #include "service/plan/plan-build.h"
 
 #define STORE_NAMES_MAX 4096u /* of one directory */

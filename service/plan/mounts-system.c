@@ -2,6 +2,7 @@
 
 /* The parts of the plan that are the same for everybody: 1 to 5, and 15 to 17, of the order in mounts.c. */
 
+#include "base/paths.h"
 #include "service/plan/plan-build.h"
 
 static int resolve(const PlanBuild *build, const char *path, PlanNode *ret)

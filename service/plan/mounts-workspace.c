@@ -2,6 +2,7 @@
 
 /* Where the agent works: 12 and 13 of the order in mounts.c. */
 
+#include "base/paths.h"
 #include "service/plan/plan-build.h"
 
 static int resolve(const PlanBuild *build, const char *path, PlanNode *ret)

@@ -3,6 +3,8 @@
 
 #include <stdarg.h>
 
+#include "base/paths.h"
+
 int build_refuse(PlanBuild *build, const char *error, const char *format, ...)
 {
 	_cleanup_free_ char *text = NULL;

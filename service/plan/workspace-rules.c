@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/plan/workspace-rules.h"
 
+#include "base/paths.h"
 #include "dbus/names.h"
 
 /*
@@ -85,15 +86,6 @@ static const char *const credentials[] = {
 const char *const *credential_paths(void)
 {
 	return credentials;
-}
-
-bool path_is_within(const char *path, const char *directory)
-{
-	if (streq(directory, "/"))
-		return path[0] == '/';
-
-	const char *rest = starts_with(path, directory);
-	return rest && (*rest == '\0' || *rest == '/');
 }
 
 static bool overlaps(const char *a, const char *b)

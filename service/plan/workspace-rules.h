@@ -34,6 +34,3 @@ bool directory_is_systems(const char *directory);
 
 /* Paths below a home that a workspace may neither lie in nor contain; NULL-terminated. */
 const char *const *credential_paths(void);
-
-/* Is path equal to directory or below it? Both canonical. */
-bool path_is_within(const char *path, const char *directory);

@@ -9,8 +9,8 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
+#include "base/paths.h"
 #include "service/plan/mount-list.h"
-#include "service/plan/workspace-rules.h"
 
 /*
  * The text is NUL-separated: for each read-write bind its number, source, destination, then the places below the

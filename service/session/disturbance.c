@@ -5,8 +5,8 @@
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 
+#include "base/paths.h"
 #include "service/plan/mount-list.h"
-#include "service/plan/workspace-rules.h"
 #include "service/session/covers.h"
 
 /*

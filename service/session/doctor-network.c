@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "service/session/doctor.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "service/session/resolver.h"
 
@@ -21,18 +21,10 @@ static const uint8_t question[] = {
 	DNS_ID >> 8, DNS_ID & 0xff, 0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1
 };
 
-static int64_t now_msec(void)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Return: 1 for an answer; 0 for none; a negative errno (-ECONNREFUSED: nobody is there). */
 static int await_answer(int fd, int64_t end_msec)
 {
-	for (int64_t left; (left = end_msec - now_msec()) > 0;) {
+	for (int64_t left; (left = end_msec - clock_msec(CLOCK_MONOTONIC)) > 0;) {
 		struct pollfd polled = { .fd = fd, .events = POLLIN };
 		uint8_t answer[512];
 		ssize_t n;
@@ -62,7 +54,7 @@ static int ask(struct in_addr server)
 	for (unsigned i = 0; i < 2 && r == 0; i++) {
 		if (send(fd, question, sizeof(question), MSG_NOSIGNAL) < 0)
 			return -errno;
-		r = await_answer(fd, now_msec() + ANSWER_MSEC / 2);
+		r = await_answer(fd, clock_msec(CLOCK_MONOTONIC) + ANSWER_MSEC / 2);
 	}
 	return r;
 }

@@ -5,7 +5,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "service/plan/workspace-rules.h"
+#include "base/paths.h"
 
 static bool is_same(int fd, int other_fd)
 {

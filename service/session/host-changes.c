@@ -2,8 +2,8 @@
 #include "service/session/host-changes.h"
 
 #include <sys/epoll.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "service/net/host.h"
 
 #define AGAIN_USEC USEC_PER_SEC
@@ -21,24 +21,17 @@ struct HostChanges {
 };
 
 /* Not the loop's time, which stands still while a look is taken. */
-static uint64_t now_usec(void)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / 1000;
-}
-
 static void look(HostChanges *changes)
 {
-	uint64_t begin = now_usec();
+	uint64_t begin = clock_usec(CLOCK_MONOTONIC);
 	int r;
 
 	/* Before the look: what comes while it is taken is another change. */
 	host_watch_drain(changes->fd);
 	(void)sd_event_source_set_enabled(changes->timer, SD_EVENT_OFF);
 	r = changes->changed(changes->userdata);
-	changes->not_before_usec = now_usec() + PAUSE_USEC + PAUSE_FACTOR * (now_usec() - begin);
+	changes->not_before_usec = clock_usec(CLOCK_MONOTONIC) + PAUSE_USEC +
+				   PAUSE_FACTOR * (clock_usec(CLOCK_MONOTONIC) - begin);
 	if (r >= 0)
 		return;
 	(void)sd_event_source_set_time_relative(changes->timer, AGAIN_USEC);
@@ -49,7 +42,7 @@ static int on_readable(sd_event_source *source, int fd, uint32_t revents, void *
 {
 	HostChanges *changes = userdata;
 
-	if (now_usec() >= changes->not_before_usec) {
+	if (clock_usec(CLOCK_MONOTONIC) >= changes->not_before_usec) {
 		look(changes);
 		return 0;
 	}

@@ -12,8 +12,8 @@
 #include "service/session/ledger.h"
 
 #include <sys/epoll.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "service/net/ledger-device.h"
 #include "service/plan/packet.h"
 #include "service/session/attempts.h"
@@ -62,14 +62,6 @@ struct Ledger {
 	size_t n_again;
 	sd_event_source *source, *pause, *news, *repeat;
 };
-
-static uint64_t clock_usec(clockid_t clock)
-{
-	struct timespec t;
-
-	(void)clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
-}
 
 static void start_timer(sd_event_source *timer, uint64_t usec)
 {

@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 
 #include "service/plan/mount-list.h"
-#include "service/plan/workspace-rules.h"
 #include "service/session/disturbance.h"
 #include "service/session/jail-join.h"
 #include "service/session/mask-renew.h"

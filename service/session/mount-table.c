@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/mount-table.h"
 
+#include "base/paths.h"
 #include "dbus/octal.h"
-#include "service/plan/workspace-rules.h"
 
 #define MOUNTS_MAX 100000u /* as the kernel by itself: fs.mount-max, proc_sys_fs(5) */
 #define LINE_FIELDS 5u     /* id, parent, major:minor, root, mount point */

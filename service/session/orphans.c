@@ -5,13 +5,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static int64_t now_msec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
+#include "base/clock.h"
 
 /* proc(5): the children of the only thread, separated by spaces. */
 static void kill_children(void)
@@ -27,7 +21,7 @@ static void kill_children(void)
 int orphans_end(int timeout_msec)
 {
 	const struct timespec look_again = { .tv_nsec = 1000000 };
-	int64_t end = now_msec() + timeout_msec;
+	int64_t end = clock_msec(CLOCK_MONOTONIC) + timeout_msec;
 	sigset_t child, before;
 	int r = 0;
 
@@ -42,7 +36,7 @@ int orphans_end(int timeout_msec)
 		if (pid < 0)
 			break;
 		kill_children();
-		if (now_msec() > end) {
+		if (clock_msec(CLOCK_MONOTONIC) > end) {
 			r = -ETIMEDOUT;
 			break;
 		}

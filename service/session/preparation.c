@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/preparation.h"
 
+#include "base/paths.h"
 #include "dbus/causes.h"
 #include "dbus/names.h"
-#include "service/plan/workspace-rules.h"
 #include "service/session/descriptor-facts.h"
 #include "service/session/git-config.h"
 #include "service/session/git-places.h"

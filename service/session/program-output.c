@@ -5,19 +5,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "service/session/program.h"
 
 #define KILL_MSEC 1000
-
-static int64_t now_msec(void)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* Until its end, which a child of the program could put off as long as it likes. */
 static int read_until(int fd, int64_t end_msec, FILE *out)
@@ -26,7 +18,7 @@ static int read_until(int fd, int64_t end_msec, FILE *out)
 
 	for (;;) {
 		struct pollfd polled = { .fd = fd, .events = POLLIN };
-		int64_t left = end_msec - now_msec();
+		int64_t left = end_msec - clock_msec(CLOCK_MONOTONIC);
 		char buffer[4096];
 		ssize_t n;
 		int r;
@@ -54,7 +46,7 @@ static int collect(int fd, int timeout_msec, char **ret)
 
 	if (!out)
 		return -ENOMEM;
-	r = read_until(fd, now_msec() + timeout_msec, out);
+	r = read_until(fd, clock_msec(CLOCK_MONOTONIC) + timeout_msec, out);
 	if (fclose(out) != 0)
 		return -ENOMEM;
 	if (r == 0)

@@ -7,30 +7,23 @@
 #include <sys/sendfile.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "service/session/state-file.h"
 
 #define COPY_USEC USEC_PER_SEC
 #define DEPTH_MAX 16u
 #define NAMES_MAX 4096u
 
-static uint64_t now_usec(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * USEC_PER_SEC + (uint64_t)now.tv_nsec / 1000;
-}
-
 CopyBudget copy_budget(void)
 {
 	return (CopyBudget){ .n_files = COPY_FILES_MAX,
 			     .n_bytes = COPY_BYTES_MAX,
-			     .until_usec = now_usec() + COPY_USEC };
+			     .until_usec = clock_usec(CLOCK_MONOTONIC) + COPY_USEC };
 }
 
 bool copy_budget_lasts(CopyBudget *budget)
 {
-	bool lasts = now_usec() < budget->until_usec;
+	bool lasts = clock_usec(CLOCK_MONOTONIC) < budget->until_usec;
 
 	budget->spent |= !lasts;
 	return lasts;

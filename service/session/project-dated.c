@@ -5,8 +5,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 
+#include "base/paths.h"
 #include "service/link/pack.h"
-#include "service/plan/workspace-rules.h"
 #include "service/session/project-names.h"
 #include "service/session/state-file.h"
 #include "service/session/state-json.h"

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "service/plan/workspace-rules.h"
+#include "base/paths.h"
 #include "service/session/project-names.h"
 
 static const char reason_way[] = "project: keeps what lies in it in its place";

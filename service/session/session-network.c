@@ -7,10 +7,10 @@
  * can.
  */
 
+#include "base/clock.h"
 #include "service/session/session-state.h"
 
 #include <poll.h>
-#include <time.h>
 
 #include "dbus/causes.h"
 #include "dbus/names.h"
@@ -159,21 +159,14 @@ int session_start_wire(Session *session, char **ret_problem)
 
 /* ---- the host ---- */
 
-static uint64_t now_usec(void)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
-}
-
 static int on_flows(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	Session *session = userdata;
-	uint64_t begin = now_usec();
+	uint64_t begin = clock_usec(CLOCK_MONOTONIC);
 
 	network_end_flows(&session->network);
-	session->flows_not_before_usec = now_usec() + FLOWS_PAUSE_FACTOR * (now_usec() - begin);
+	session->flows_not_before_usec =
+		clock_usec(CLOCK_MONOTONIC) + FLOWS_PAUSE_FACTOR * (clock_usec(CLOCK_MONOTONIC) - begin);
 	return 0;
 }
 

@@ -6,7 +6,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <netinet/in.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define CACHE_MAX 64u
 #define CACHE_USEC USEC_PER_SEC
@@ -241,14 +242,6 @@ static SocketOwner look_up(const SocketOwners *owners, const SocketPair *pair)
 	return r == 0 ? find_by_inode(owners, inode) : (SocketOwner){ 0 };
 }
 
-static uint64_t processor_usec(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
-}
-
 SocketOwner socket_owners_find(SocketOwners *owners, const SocketPair *pair, uint64_t now_usec)
 {
 	uint64_t began_usec;
@@ -268,12 +261,12 @@ SocketOwner socket_owners_find(SocketOwners *owners, const SocketPair *pair, uin
 	if (owners->lookups >= SOCKET_OWNER_LOOKUPS_MAX || owners->spent_usec >= SOCKET_OWNER_USEC_MAX)
 		return (SocketOwner){ 0 };
 	owners->lookups++;
-	began_usec = processor_usec();
+	began_usec = clock_usec(CLOCK_PROCESS_CPUTIME_ID);
 	known = &owners->known[owners->next_known++ % CACHE_MAX];
 	*known = (Known){ .until_usec = now_usec + CACHE_USEC,
 			  .protocol = pair->protocol,
 			  .port = pair->source_port,
 			  .owner = look_up(owners, pair) };
-	owners->spent_usec += processor_usec() - began_usec;
+	owners->spent_usec += clock_usec(CLOCK_PROCESS_CPUTIME_ID) - began_usec;
 	return known->owner;
 }

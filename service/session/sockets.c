@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/paths.h"
 #include "service/plan/name-services.h"
 #include "service/session/socket-fold.h"
 #include "service/session/socket-search.h"
@@ -17,20 +18,13 @@
 #define SOCKETS_FOREIGN_MAX 16u
 #define FIFOS_OWN_MAX 16u /* that this user made */
 
-static bool lies_below(const char *path, const char *directory)
-{
-	const char *rest = starts_with(path, directory);
-
-	return rest && (*rest == 0 || *rest == '/' || streq(directory, "/"));
-}
-
 /* Return: the length of the longest of directories that holds path, 0 for none. */
 static size_t longest_above(const char *path, const char *const *directories)
 {
 	size_t longest = 0;
 
 	for (size_t i = 0; directories[i]; i++)
-		if (lies_below(path, directories[i]))
+		if (path_is_within(path, directories[i]))
 			longest = strlen(directories[i]) > longest ? strlen(directories[i]) : longest;
 	return longest;
 }

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/paths.h"
 #include "service/link/pack.h"
 #include "service/link/siphash.h"
 #include "service/plan/workspace-rules.h"

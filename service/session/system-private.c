@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/paths.h"
 #include "service/link/pack.h"
-#include "service/plan/workspace-rules.h"
 
 #define FILES_MAX 4u /* of one directory: with more of them it is hidden as a whole */
 #define PLACES_FEW 12u

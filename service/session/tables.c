@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "service/session/tables.h"
 
-#include <time.h>
-
+#include "base/clock.h"
 #include "service/plan/exposure.h"
 #include "service/session/link-server.h"
 
@@ -173,14 +172,6 @@ static int make_exposure(Rows *rows, const Plan *plan)
 			 (const char *const[]){ exposure[i].path, exposure[i].kind, exposure[i].mode,
 						exposure[i].origin, exposure[i].reason });
 	return 0;
-}
-
-static uint64_t clock_usec(clockid_t clock)
-{
-	struct timespec t;
-
-	(void)clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * USEC_PER_SEC + (uint64_t)t.tv_nsec / NSEC_PER_USEC;
 }
 
 static void add_allowed(Rows *rows, const Allowance *entry, const char *comment, uint64_t end_usec,

@@ -5,6 +5,7 @@
  */
 #include <sys/prctl.h>
 
+#include "base/clock.h"
 #include "service/inside/probe-child.h"
 
 typedef struct Wanted {
@@ -24,7 +25,7 @@ static void show(const Probe *probe, int outcome, const char *text, void *userda
 	if (!is_wanted)
 		return;
 	printf("%s %s %llu %s\n", probe->id, outcome < 0 ? "failed" : words[outcome],
-	       (unsigned long long)((probe_clock_usec() - wanted->start) / USEC_PER_MSEC), text);
+	       (unsigned long long)((clock_usec(CLOCK_MONOTONIC) - wanted->start) / USEC_PER_MSEC), text);
 	(void)fflush(stdout);
 	wanted->status |= outcome != PROBE_BLOCKED;
 }
@@ -36,7 +37,7 @@ int main(int argc, char **argv)
 
 	while (from < argc && argv[from][0] == '-')
 		from++;
-	Wanted wanted = { .ids = argv + from, .n = argc - from, .start = probe_clock_usec() };
+	Wanted wanted = { .ids = argv + from, .n = argc - from, .start = clock_usec(CLOCK_MONOTONIC) };
 	if (access("/run/claude-sandbox/inside", F_OK) < 0) {
 		(void)fprintf(stderr, "escape: this is no jail\n");
 		return 2;

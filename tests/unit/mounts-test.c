@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "service/plan/workspace-rules.h"
+#include "base/paths.h"
 #include "tests/unit/plan-fixture.h"
 
 /*

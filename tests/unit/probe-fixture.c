@@ -27,6 +27,8 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
+
 #define DEADLINE_USEC (10 * USEC_PER_SEC)
 #define GROUP_PORT 1900
 #define GROUP6_PORT 5353
@@ -261,7 +263,7 @@ static void attempt(const Probe *probe, unsigned settings, ProbePreparation prep
 	if (settings & SETTING_USER)
 		become_user();
 	probe_child_start(&child, probe, &expectations);
-	answer->outcome = probe_child_finish(&child, probe_clock_usec() + DEADLINE_USEC, &text);
+	answer->outcome = probe_child_finish(&child, clock_usec(CLOCK_MONOTONIC) + DEADLINE_USEC, &text);
 	(void)snprintf(answer->text, sizeof(answer->text), "%s", text ? text : "");
 	_exit(0);
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/paths.h"
 #include "dbus/names.h"
 #include "service/plan/workspace-rules.h"
 
@@ -229,6 +230,8 @@ static void test_within(void **state)
 	assert_true(path_is_within("/a", "/"));
 	assert_true(path_is_within("/", "/"));
 	assert_false(path_is_within("/ab", "/a"));
+	assert_false(path_is_within("a", "/"));
+	assert_false(path_is_within("", "/"));
 	assert_false(path_is_within("/a", "/a/b"));
 	assert_false(path_is_within("/", "/a"));
 }
