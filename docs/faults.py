@@ -12,7 +12,7 @@ import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "tests", "lab"))
+sys.path[:0] = [os.path.join(HERE, "..", "tests", "lab"), os.path.join(HERE, "..", "tests")]
 
 PARTS = {"faults_of_machine": "The machine", "faults_of_person": "Network, agents, PATH, home",
          "faults_of_system": "Configuration, bus, polkit, installed files"}

@@ -12,6 +12,7 @@ import traceback
 import bus
 import machine
 import system
+from claims import Skip, equal, has, holds, short_name as name_of    # noqa: F401, pylint: disable=unused-import
 from machine import ALICE, ROOT
 from terminal import Terminal
 
@@ -24,10 +25,6 @@ PARTS = ("/usr/libexec/claude-sandbox/launch", "/usr/libexec/claude-sandbox/sess
          "/usr/libexec/claude-sandbox/verify", "/usr/bin/bwrap", "/usr/bin/pasta")
 
 _tests = []
-
-
-class Skip(Exception):
-    """This machine cannot show it; a failure where skips are not allowed."""
 
 
 class Late(Exception):
@@ -44,22 +41,8 @@ def test(deadline=30, needs=""):
     return register
 
 
-def name_of(function):
-    return f"{function.__module__.removesuffix('_cases')}.{function.__name__}"
-
-
 def tests():
     return list(_tests)
-
-
-def equal(found, wanted, what=""):
-    if found != wanted:
-        raise AssertionError(f"{what}{': ' if what else ''}found {found!r}, wanted {wanted!r}")
-
-
-def holds(condition, what):
-    if not condition:
-        raise AssertionError(what)
 
 
 def wait_for(condition, what, limit=6.0):
@@ -140,6 +123,7 @@ class Lab:
 
     def __init__(self, network):
         self.network = network
+        self.ground = machine.Ground()
         self.bus = bus.Bus()
         self.undo = []
 
@@ -228,7 +212,7 @@ class Lab:
         """Other content at path until the test ends."""
         if os.path.lexists(path):
             self.hide(path)
-        self.undo.append(lambda: _remove(path))
+        self.undo.append(lambda: machine.remove(path))
         machine.write(path, data, mode)
 
     def mode(self, path, mode):
@@ -240,7 +224,7 @@ class Lab:
     def wrap(self, path, what):
         """wrapper.c in the place of the program at path until the test ends. what: one line or more."""
         self.hide(path)
-        self.undo.append(lambda: _remove(path))
+        self.undo.append(lambda: machine.remove(path))
         shutil.copy2(machine.TOOLS + "/wrapper", path)
         machine.write("/run/lab-wrap", f"{path}.hidden-by-a-test\n{what}\n")
 
@@ -300,13 +284,6 @@ class Lab:
             if not left or time.monotonic() > end:
                 return left
             self.pause()
-
-
-def _remove(path):
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
-    elif os.path.lexists(path):
-        os.unlink(path)
 
 
 def processes():
@@ -385,6 +362,7 @@ def run_one(function, lab, must_run):
             left = lab.settle()
             if left:
                 print(f"     still there: {left} of {processes()}", flush=True)
+            lab.ground.restore()
         except (Exception, Late):
             outcome, words = "fail", words + traceback.format_exc()
         signal.alarm(0)

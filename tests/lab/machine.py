@@ -52,11 +52,15 @@ def cgroup2_root():
     return None
 
 
-def _mounts_below(path):
-    """Mount points at and below path, in the order of their mounts."""
+def _mounts():
+    """Mount points, in the order of their mounts."""
     with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
-        places = [line.split()[4] for line in mounts]
-    return [place for place in places if place == path or place.startswith(path + "/")]
+        # spaces and the like are in octal (proc(5))
+        return [line.split()[4].encode().decode("unicode_escape") for line in mounts]
+
+
+def _mounts_below(path):
+    return [place for place in _mounts() if place == path or place.startswith(path + "/")]
 
 
 class Cgroup:
@@ -175,10 +179,7 @@ MOUNTS = ("/", "/usr", "/etc", "/var", "/run", "/home", "/root", "/tmp", "/srv",
 
 def _detach_mounts(*kept):
     """Take away what the host has mounted elsewhere: disks, images, other roots. kept: paths that are still needed."""
-    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
-        # spaces and the like are in octal (proc(5))
-        places = [line.split()[4].encode().decode("unicode_escape") for line in mounts]
-    for place in reversed(places):
+    for place in reversed(_mounts()):
         if place not in MOUNTS and not f"{place}/".startswith(("/proc/", "/sys/", "/dev/")) \
                 and not any(f"{path}/".startswith(f"{place}/") for path in kept):
             system.unmount(place)
@@ -258,6 +259,10 @@ def build(directory):
     system.unmount(scratch)
 
     os.symlink("../mail", "/var/spool/mail")
+    # what the service keeps for good, as in a machine that has had a session
+    for path, mode in OF_SERVICE:
+        os.mkdir(path)
+        os.chmod(path, mode)
     for user in USERS:
         os.mkdir(user.home, 0o700)
         os.chown(user.home, user.uid, user.gid)
@@ -270,8 +275,83 @@ def build(directory):
     system.must("/usr/bin/dbus-uuidgen", "--ensure=/etc/machine-id")
 
 
+# Where tests write; not the service's own places, since it runs on.
+PLACES = ("/home", "/root", "/tmp", "/var/spool", "/opt", "/srv", "/mnt", "/media", "/etc", "/usr/local")
+
+
+class Ground:
+    """What is in PLACES now, to which each test returns: names, modes, owners, contents."""
+
+    def __init__(self):
+        self.mounts = set(_mounts())
+        self.entries = dict(self._entries())
+        self.contents = {path: _content(path) for path in self.entries}
+
+    @staticmethod
+    def _entries():
+        """(path, what it is), what is in a directory after it."""
+        for place in PLACES:
+            if os.path.isdir(place):
+                yield place, _kind(place)
+                for directory, names, files in os.walk(place):
+                    for path in (os.path.join(directory, name) for name in names + files):
+                        try:
+                            yield path, _kind(path)
+                        except FileNotFoundError:        # of a process that was just ending
+                            pass
+
+    def restore(self):
+        for place in reversed(_mounts()):
+            if place not in self.mounts and place.startswith(tuple(f"{top}/" for top in PLACES)):
+                system.unmount(place)
+        now = dict(self._entries())
+        for path, kind in now.items():
+            # another sort of file is another file
+            if os.path.lexists(path) and (path not in self.entries or kind[0] != self.entries[path][0]):
+                remove(path)
+        for path, kind in self.entries.items():
+            if now.get(path) != kind:
+                self._put_back(path, kind)
+
+    def _put_back(self, path, kind):
+        sort, mode, uid, gid, *times = kind
+        content = self.contents[path]
+        if sort == stat.S_IFDIR:
+            os.makedirs(path, exist_ok=True)
+        elif sort == stat.S_IFLNK:
+            remove(path)
+            os.symlink(content, path)
+        elif sort == stat.S_IFREG:
+            if not os.path.exists(path) or _content(path) != content:
+                with open(path, "wb") as f:
+                    f.write(content)
+        elif not os.path.lexists(path):
+            raise AssertionError(f"a test has removed {path}")
+        os.chown(path, uid, gid, follow_symlinks=False)
+        if sort != stat.S_IFLNK:
+            os.chmod(path, mode)
+        if times:
+            os.utime(path, ns=(times[0], times[0]))
+
+
+def _kind(path):
+    status = os.lstat(path)
+    kind = (stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
+    return (*kind, status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else kind
+
+
+def _content(path):
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        return os.readlink(path)
+    if stat.S_ISREG(status.st_mode):
+        with open(path, "rb") as f:
+            return f.read()
+    return None
+
+
 def add_user(user):
-    """One more account, for as long as the machine lasts."""
+    """One more account, until the test ends."""
     _append("/etc/passwd", f"{user.name}:x:{user.uid}:{user.gid}:{user.name}:{user.home}:/bin/bash\n")
     _append("/etc/group", f"{user.name}:x:{user.gid}:\n")
 
@@ -322,11 +402,13 @@ PRIVATE = (
 PUBLIC = (("/var/mail/", 0o2775), ("/var/lib/systemd/coredump/", 0o755))
 ABSENT = ("/etc/letsencrypt", "/etc/wireguard", "/etc/NetworkManager/system-connections", "/etc/krb5.keytab", "/etc/sudoers",
           "/etc/sudoers.d", "/var/crash")
+OF_SERVICE = (("/var/log/claude-sandbox", 0o700), ("/var/tmp/claude-agent", 0o711))
 # Replaced by empty ones later.
 EMPTY = {"/var/tmp", "/var/cache", "/var/log", "/var/spool"}
 
 
-def _remove(path):
+def remove(path):
+    """Whatever is there."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     elif os.path.lexists(path):
@@ -346,7 +428,7 @@ def _remove_private(directory):
             if entry.path in EMPTY or entry.is_symlink():
                 continue
             if _is_private(entry.stat(follow_symlinks=False)):
-                _remove(entry.path)
+                remove(entry.path)
             elif entry.is_dir(follow_symlinks=False):
                 _remove_private(entry.path)
 
@@ -354,7 +436,7 @@ def _remove_private(directory):
 def _private_places():
     """What of the system is hidden from agents stands in golden files: the same on every machine."""
     for path in ABSENT:
-        _remove(path)
+        remove(path)
     texts = {}
     for path, _, _, _ in PRIVATE:
         if not path.endswith("/") and os.path.exists(path):

@@ -54,15 +54,6 @@ def prepare(lab):
     return machine.project_state(ALICE, ".claude")
 
 
-def remove(path):
-    if os.path.islink(path) or not os.path.isdir(path):
-        if os.path.lexists(path):
-            os.unlink(path)
-    else:
-        os.chmod(path, 0o700)
-        shutil.rmtree(path)
-
-
 def host():
     """All that no session may change: the home, without what sessions keep for workspaces."""
     return {path: value for path, value in things(ALICE.home).items()
@@ -82,7 +73,7 @@ def what_is_planted_is_replaced(lab):
         for names in (TOPS, DEEP):
             for name in names:
                 path = f"{own}/{name}"
-                remove(path)
+                machine.remove(path)
                 if not os.path.isdir(os.path.dirname(path)):
                     continue
                 make(path)
@@ -115,7 +106,7 @@ def what_is_swapped_before_bwrap_makes_nothing(lab):
             equal(times_of(count), 2, f"{name} to {target}: bwrap ran")
             while len(lab.undo) > kept:
                 lab.undo.pop()()
-            remove(f"{own}/aside-by-a-test")
+            machine.remove(f"{own}/aside-by-a-test")
 
 
 EXCHANGE = """#!/usr/bin/python3

@@ -101,7 +101,7 @@ def on_a_small_window(lab):
     with Session(lab) as session, \
             Window(lab, columns=40, rows=10) as window:
         window.shows("running")
-        for key, name, text in (("2", "exposure", "1/30"), ("5", "allow-ip", "10.9.8")):
+        for key, name, text in (("2", "exposure", "1/31"), ("5", "allow-ip", "10.9.8")):
             window.keys(key)
             window.shows(text)
             compare(f"{name}-40x10.txt", window, session)
