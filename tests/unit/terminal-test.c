@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include "tests/unit/person.h"
 
@@ -174,12 +175,16 @@ static void the_last_byte_is_written(void **state)
 static void hang_up_reaches_the_agent(void **state)
 {
 	_cleanup_(person_end) Person person;
-	char path[] = "/tmp/launch-test-XXXXXX", script[256];
-	int fd = mkstemp(path), status;
+	char directory[] = "/tmp/launch-test-XXXXXX", path[64], script[256];
+	int fd, status;
 	char seen[16] = "";
 
 	(void)state;
-	assert_true(fd >= 0);
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/fifo", directory);
+	assert_return_code(mkfifo(path, 0600), errno);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_return_code(fd, errno);
 	snprintf(script, sizeof(script),
 		 "trap 'echo hup >>%s; exit 0' HUP; echo ready; while :; do read l; done", path);
 	START(0, script);
@@ -189,10 +194,11 @@ static void hang_up_reaches_the_agent(void **state)
 	status = 0;
 	/* The shell dies of it as well, so its report may be missing. */
 	(void)!read(person.control_fd, &status, sizeof(status));
-	for (int i = 0; i < 1000 && pread(fd, seen, sizeof(seen) - 1, 0) <= 0; i++)
-		(void)poll(NULL, 0, 10);
+	assert_int_equal(poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, 10000), 1);
+	assert_true(read(fd, seen, sizeof(seen) - 1) > 0);
 	assert_string_equal(seen, "hup\n");
 	(void)unlink(path);
+	(void)rmdir(directory);
 	close_fd(fd);
 }
 

@@ -5,13 +5,10 @@ import time
 import traceback
 
 import guest
+from claims import Skip, equal, has, holds, short_name    # noqa: F401, pylint: disable=unused-import
 
 SANDBOX = "/usr/local/bin/claude-sandbox"
 _tests = []
-
-
-class Skip(Exception):
-    """This machine cannot show it; a failure where skips are not allowed."""
 
 
 def test(smoke=False, suites=("bookworm", "trixie")):
@@ -24,28 +21,11 @@ def test(smoke=False, suites=("bookworm", "trixie")):
 
 
 def name_of(function, suite):
-    return f"{suite}.{function.__module__.removesuffix('_cases')}.{function.__name__}"
+    return f"{suite}.{short_name(function)}"
 
 
 def tests():
     return list(_tests)
-
-
-def equal(found, wanted, what=""):
-    if found != wanted:
-        raise AssertionError(f"{what}{': ' if what else ''}found {found!r}, wanted {wanted!r}")
-
-
-def holds(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-def has(text, *words):
-    """Each of the words stands in text."""
-    for word in words:
-        if word not in text:
-            raise AssertionError(f"{word!r} is missing in: {text}")
 
 
 class Session:

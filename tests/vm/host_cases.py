@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What happens to a machine while sessions run: its security module, its network, its clock, its disks."""
 
+import time
+
+import guest
 from case import SANDBOX, Session, equal, has, holds, test
 
 HELLO = "timeout 20 bash -c 'exec 3<>/dev/tcp/{}/7007 && cat <&3'"
@@ -10,8 +13,9 @@ HELLO_OUTSIDE = "hello from 93.184.216.34"
 
 def reaches(session, what=""):
     """By name: the route, pasta and the name server."""
-    said = session.ask(f"for i in 1 2 3 4 5 6; do {NAMED} && break; sleep 1; done")
-    holds(HELLO_OUTSIDE in said, f"{what}: {said}")
+    end = time.monotonic() + guest.PATIENCE
+    while HELLO_OUTSIDE not in (said := session.ask(NAMED)):
+        holds(time.monotonic() < end, f"{what}: {said}")
 
 
 def refused(session, address, what=""):
@@ -74,8 +78,9 @@ def the_network_changes(machine):
         reaches(session, what)
 
     # a lease is two minutes long
-    step("the lease is renewed", "acks() { grep -c DHCPACK /run/vm/dnsmasq.log; }; n=$(acks); "
-         "until [ $(acks) -gt $n ]; do sleep 0.2; done")
+    acks = machine.shell("grep -c DHCPACK /run/vm/dnsmasq.log").ok().out.strip()
+    machine.wait_for(f"[ $(grep -c DHCPACK /run/vm/dnsmasq.log) -gt {acks} ]")
+    step("the lease was renewed", "true")
     step("the cable is pulled", "ip link set uplink down; ip link set uplink up",
          undo="ifdown --force uplink; ifup uplink")
     step("another address", "ip address add 192.168.77.7/24 dev uplink", ("192.168.77.7",),

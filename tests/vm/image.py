@@ -1,25 +1,21 @@
 # SPDX-License-Identifier: MIT
 """
-The images that are booted: Debian as a person has it, made of Debian's packages by mmdebstrap from the sources that
-this machine's apt has. Each is kept below CACHE under a hash of all that goes into it.
+The images that are booted: Debian as a person has it. Each is kept below CACHE (tests/images.py).
 
     ROOT    the tree of files, in which the product is built natively
     disk    the same as a file system, never written to: each machine has an overlay
     kernel  initrd
 """
 
-import fcntl
-import hashlib
 import os
-import re
 import shutil
 import subprocess
 
+import images
+
 CACHE = "/var/cache/claude-sandbox-vm"
-SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 VERSION = {"bookworm": 12, "trixie": 13}
 DISK_BYTES = 8 << 30
-BUILD_LIMIT = 1500
 
 # A machine that somebody logs in to, and what cases look with
 PACKAGES = """apparmor bash-completion dbus-user-session dbus-bin dnsmasq-base ifupdown initramfs-tools iproute2
@@ -81,52 +77,23 @@ systemctl mask -q apt-daily.timer apt-daily-upgrade.timer man-db.timer e2scrub_a
 """
 
 
-class Unavailable(Exception):
-    """This machine cannot make or boot an image; the text says why."""
-
-
-def of_script(name):
-    """The packages that quickstart or check installs."""
-    with open(f"{SOURCE}/{name}", encoding="utf-8") as f:
-        return re.search(r"^packages=\(([^)]*)\)", f.read(), re.M)[1].split()
-
-
 def packages(suite):
-    return sorted({*PACKAGES, *OF_VERSION[suite], *of_script("quickstart")})
+    return sorted({*PACKAGES, *OF_VERSION[suite], *images.of_script("quickstart")})
 
 
-def sources(suite):
-    """Lines for apt: the same places as this machine's, of another version."""
-    found = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"],
-                           stdout=subprocess.PIPE, check=True, text=True).stdout.split("\n")
-    lines = set()
-    for line in filter(None, found):
-        place, codename = line.split(" ", 1)
-        rest = codename.partition("-")[2]
-        if rest in ("", "updates", "security") and re.match(r"[a-z]+$", codename.partition("-")[0]):
-            lines.add(f"deb {place} {suite}{'-' if rest else ''}{rest} main")
-    return sorted(lines)
-
-
-def key(suite):
-    """A new list, a new script: another image."""
-    parts = [CONTROL, SETUP, *MODULES, *packages(suite), *LATER, str(DISK_BYTES)]
-    return f"{suite}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:12]}"
-
-
-def run(command, log, limit=BUILD_LIMIT):
+def run(command, log, limit=images.LIMIT):
     with open(log, "ab") as f:
         result = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=f, stderr=f, timeout=limit, check=False)
     if result.returncode != 0:
         with open(log, encoding="utf-8", errors="replace") as f:
-            raise Unavailable(f"{command[0]} failed:\n{f.read()[-3000:]}")
+            raise images.Unavailable(f"{command[0]} failed:\n{f.read()[-3000:]}")
 
 
 def make(suite, place):
     """Everything of one image in the directory place."""
     log, root = f"{place}/log", f"{place}/root"
     with open(f"{place}/sources", "w", encoding="utf-8") as f:
-        f.write("\n".join(sources(suite)) + "\n")
+        f.write(images.sources(suite))
     with open(f"{place}/setup", "w", encoding="utf-8") as f:
         f.write(SETUP)
     with open(f"{place}/vm-control.service", "w", encoding="utf-8") as f:
@@ -156,21 +123,8 @@ def make(suite, place):
 
 def image(suite):
     """The directory of the image, made when it is not there. Return: path."""
-    for program, package in (("mmdebstrap", "mmdebstrap"), ("qemu-system-x86_64", "qemu-system-x86"),
-                             ("qemu-img", "qemu-utils"), ("mke2fs", "e2fsprogs")):
-        if not shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin"):
-            raise Unavailable(f"there is no {program}; install the package {package}")
-    os.makedirs(CACHE, mode=0o700, exist_ok=True)
-    place = f"{CACHE}/{key(suite)}"
-    with open(f"{CACHE}/{suite}.lock", "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.isdir(place):
-            return place
-        # what an older list has made
-        for old in os.listdir(CACHE):
-            if old.startswith(f"{suite}-"):
-                shutil.rmtree(f"{CACHE}/{old}")
-        os.mkdir(f"{place}.new", 0o755)
-        make(suite, f"{place}.new")
-        os.rename(f"{place}.new", place)
-    return place
+    images.need({"mmdebstrap": "mmdebstrap", "qemu-system-x86_64": "qemu-system-x86", "qemu-img": "qemu-utils",
+                 "mke2fs": "e2fsprogs"})
+    # a new list, a new script: another image
+    parts = [CONTROL, SETUP, *MODULES, *packages(suite), *LATER, str(DISK_BYTES)]
+    return images.kept(CACHE, suite, parts, lambda place: make(suite, place))

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import image
+import images
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHECKOUT = "home/alice/claude-sandbox"
@@ -60,7 +61,7 @@ def payload(suite):
     work, archive = f"{place}/work", f"{place}/payload.tar"
     for directory in (CHECKOUT, CACHE, "var/lib/vm"):
         os.makedirs(f"{work}/{directory}", exist_ok=True)
-    copy_tree(image.SOURCE, f"{work}/{CHECKOUT}")
+    copy_tree(images.SOURCE, f"{work}/{CHECKOUT}")
     for name in ("control.py", "world.sh", "echo.py"):
         shutil.copy(f"{HERE}/{name}", f"{work}/var/lib/vm/{name}")
     os.chmod(f"{work}/{CACHE}", 0o700)

@@ -104,15 +104,15 @@ def everything_around_a_session_restarts(machine):
     session.is_gone()
 
 
-DETACHED = ("tmux -L vm new-session -d -s a 'cd ~/project; claude-sandbox shell 2>~/said; echo $? >~/status'; "
-            "until [ $(claude-sandbox sessions --json | grep -c '\"id\"') -gt 0 ]; do sleep 0.2; done")
-
-
 def detached(machine):
-    """A session in a tmux of alice's, whose login has ended. Return: its id."""
-    machine.person("alice", "mkdir -p project; rm -f said status; " + DETACHED).ok()
+    """A session in a tmux of alice's, whose login ends once it is there. Return: its id."""
+    login = machine.login("alice", "mkdir -p project; rm -f said status; tmux -L vm new-session -d -s a "
+                          "'cd ~/project; claude-sandbox shell 2>~/said; echo $? >~/status'; read end")
+    machine.wait_for("claude-sandbox sessions --all --json | grep -q '\"id\"'")
     new = ids(machine)
     equal(len(new), 1, "sessions")
+    login.close()
+    login.wait()
     return new.pop()
 
 
@@ -126,7 +126,6 @@ def ended(machine):
 def logged_out(machine):
     """What stays when its user leaves goes on; what logind ends takes the session along, and nothing is left."""
     here = detached(machine)
-    machine.wait_for("! loginctl list-sessions --no-legend | grep -q 'alice.*active'; true")
     holds(here in ids(machine), "the session stays with its tmux")
     machine.run(["loginctl", "terminate-user", "alice"]).ok()
     machine.shell("pkill -KILL -u alice tmux; true")
@@ -144,7 +143,7 @@ def logged_out_where_nothing_may_stay(machine):
     machine.write("/etc/systemd/logind.conf.d/vm.conf", "[Login]\nKillUserProcesses=yes\n")
     machine.shell("systemctl restart systemd-logind").ok()
     try:
-        machine.person("alice", "mkdir -p project; rm -f said status; " + DETACHED)
+        detached(machine)
         ended(machine)
     finally:
         machine.shell("rm /etc/systemd/logind.conf.d/vm.conf; systemctl restart systemd-logind").ok()
