@@ -20,7 +20,7 @@ typedef enum ChannelKind {
 			    */
 	CHANNEL_SELF_TEST, /* both ways */
 	CHANNEL_CLOSE_TAP, /* both ways */
-	CHANNEL_TRY_PROC,  /* both ways; result 0: a private /proc can be mounted */
+	CHANNEL_TRY_PROC,  /* both ways; with the pipe for the outcome; result 0: it is being tried */
 	CHANNEL_PLACE,     /* session → holder: descriptors for the numbers in places; answered */
 	CHANNEL_ANCHOR,    /* both ways, after CHANNEL_PLACE; when it fails, the holder is of no use */
 	CHANNEL_EXECUTE,   /* session → holder, last; answered only when it fails */

@@ -30,49 +30,49 @@ typedef struct Inside {
 	int fds[HOLDER_PLACE_MAX]; /* by place; all of them at HOLDER_PLACE_MAX and above until the end */
 } Inside;
 
-/* What bwrap does for --unshare-user --unshare-pid --proc /proc, up to the mount; ends the process. */
-static _noreturn_ void inside_mount_proc(const HolderOptions *options)
+/* errno, or 0, to whoever asked. */
+static _noreturn_ void inside_say_proc(int answer_fd, int error)
 {
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    mount("proc", "/proc", "proc", MS_NOSUID | MS_NOEXEC | MS_NODEV, NULL) < 0)
-		_exit(errno);
-	_exit(0);
+	_exit(write(answer_fd, &error, sizeof(error)) == sizeof(error) ? 0 : EXIT_FAILURE);
 }
 
-static _noreturn_ void inside_try_proc_child(const HolderOptions *options)
+/*
+ * What bwrap does for --unshare-user --unshare-pid --proc /proc, up to the mount. What is mounted there reaches
+ * nobody: a namespace of another user gets the host's mounts as slaves (mount_namespaces(7)).
+ */
+static _noreturn_ void inside_try_proc_child(const HolderOptions *options, int answer_fd)
 {
-	int status;
 	pid_t pid;
 
+	answer_fd = dup2(answer_fd, STDERR_FILENO + 1);
+	if (answer_fd < 0 || close_range((unsigned)answer_fd + 1, ~0U, 0) < 0)
+		_exit(EXIT_FAILURE);
 	if (unshare(CLONE_NEWUSER) < 0 || user_namespace_map(options->uid, options->gid) < 0 ||
 	    unshare(CLONE_NEWNS | CLONE_NEWPID) < 0)
-		_exit(errno ?: EPERM);
+		inside_say_proc(answer_fd, errno ?: EPERM);
 	/* unshare(2): only a child is in the new pid namespace. */
 	pid = fork();
 	if (pid < 0)
-		_exit(errno);
+		inside_say_proc(answer_fd, errno);
 	if (pid == 0)
-		inside_mount_proc(options);
-	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
-		_exit(EIO);
-	_exit(WEXITSTATUS(status));
+		inside_say_proc(answer_fd,
+				mount("proc", "/proc", "proc", MS_NOSUID | MS_NOEXEC | MS_NODEV, NULL) < 0
+					? errno
+					: 0);
+	(void)close(answer_fd);
+	(void)waitpid(pid, NULL, 0);
+	_exit(0);
 }
 
-static void inside_try_proc(Inside *inside, ChannelMessage *m)
+/* The end of the namespaces takes longer than the attempt: nobody waits for it, and bwrap reaps what it finds. */
+static void inside_try_proc(Inside *inside, ChannelMessage *m, int answer_fd)
 {
-	int status;
-	pid_t pid = fork();
+	pid_t pid = answer_fd < 0 ? -1 : fork();
 
-	if (pid < 0) {
-		channel_fail(m, -errno, "a child could not be made");
-		return;
-	}
+	if (pid < 0)
+		channel_fail(m, answer_fd < 0 ? -EBADMSG : -errno, "a child could not be made");
 	if (pid == 0)
-		inside_try_proc_child(inside->options);
-	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
-		channel_fail(m, -EIO, "the attempt to mount a private /proc ended by itself");
-	else if (WEXITSTATUS(status) != 0)
-		channel_fail(m, -WEXITSTATUS(status), NULL);
+		inside_try_proc_child(inside->options, answer_fd);
 }
 
 static void inside_self_test(Inside *inside, ChannelMessage *m)
@@ -205,7 +205,7 @@ static _noreturn_ void inside_run(const HolderOptions *options, int channel_fd, 
 			close_fdp(&inside.tap_fd);
 			break;
 		case CHANNEL_TRY_PROC:
-			inside_try_proc(&inside, &m);
+			inside_try_proc(&inside, &m, fds[0]);
 			break;
 		case CHANNEL_PLACE:
 			inside_place(&inside, &m, fds);
@@ -263,8 +263,12 @@ int holder_start(Holder *holder, const HolderOptions *options, JailSockets *ret_
 		/* What the session has open (the link, the lifeline, the terminal) is none of its business.
 		 */
 		if (channel_fd < 0 || close_range(STDERR_FILENO + 1, (unsigned)channel_fd - 1, 0) < 0 ||
-		    close_range((unsigned)channel_fd + 1, ~0U, 0) < 0)
+		    close_range((unsigned)channel_fd + 1, ~0U, 0) < 0) {
+			m = (ChannelMessage){ .kind = CHANNEL_OPEN };
+			channel_fail(&m, -errno, NULL);
+			(void)channel_send(channel_fd < 0 ? pair[1] : channel_fd, &m, NULL);
 			_exit(1);
+		}
 		inside_run(options, channel_fd, parent);
 	}
 	close_fdp(&pair[1]);
@@ -342,9 +346,30 @@ int holder_close_tap(Holder *holder, char **ret_problem)
 	return holder_ask(holder, &(ChannelMessage){ .kind = CHANNEL_CLOSE_TAP }, NULL, ret_problem);
 }
 
-int holder_try_proc(Holder *holder, char **ret_problem)
+int holder_try_proc(Holder *holder, int *ret_fd, char **ret_problem)
 {
-	return holder_ask(holder, &(ChannelMessage){ .kind = CHANNEL_TRY_PROC }, NULL, ret_problem);
+	_cleanup_close_ int read_fd = FD_NONE, write_fd = FD_NONE;
+	int pair[2], r;
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return refuse(ret_problem, -errno, "no pipe for the attempt: %s", strerror(errno));
+	read_fd = pair[0];
+	write_fd = pair[1];
+	r = holder_ask(holder, &(ChannelMessage){ .kind = CHANNEL_TRY_PROC, .n_fds = 1 }, &write_fd,
+		       ret_problem);
+	if (r == 0)
+		*ret_fd = TAKE_FD(read_fd);
+	return r;
+}
+
+int holder_proc_outcome(int fd)
+{
+	int error;
+	ssize_t n = read(fd, &error, sizeof(error));
+
+	if (n < 0)
+		return -errno;
+	return n != sizeof(error) || error < 0 ? -EIO : -error;
 }
 
 int holder_execute(Holder *holder, const int *fds, const int *places, size_t n, char **ret_problem)

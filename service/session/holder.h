@@ -50,10 +50,12 @@ int holder_self_test(Holder *holder, char **ret_problem);
 /* Close its copy of the tap's descriptor. */
 int holder_close_tap(Holder *holder, char **ret_problem);
 /*
- * Try what bwrap will do for a private /proc: new user, mount and pid namespaces, then mount it.
- * Return: 0 when it can be had; a negative errno with *ret_problem when not.
+ * Begin to try what bwrap will do for a private /proc: new user, mount and pid namespaces, then mount it. When
+ * *ret_fd is readable, holder_proc_outcome() knows. Return: 0, or a negative errno with *ret_problem.
  */
-int holder_try_proc(Holder *holder, char **ret_problem);
+int holder_try_proc(Holder *holder, int *ret_fd, char **ret_problem);
+/* Return: 0 when a private /proc can be mounted; the negative errno of the attempt; -EIO when it ended without one. */
+int holder_proc_outcome(int fd);
 
 /*
  * Become bwrap: hand over n descriptors, which will have the numbers of places (above 2 but for

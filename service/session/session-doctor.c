@@ -101,7 +101,7 @@ void session_doctor_wire(const Session *session, const char *problem)
 		doctor_passed(doctor, DOCTOR_CHAIN_WIRE, "pasta brought it up, by inherited descriptors");
 }
 
-void session_doctor_proc(const Session *session, int error, const char *problem)
+void session_doctor_proc(const Session *session, int error)
 {
 	_cleanup_free_ char *sentence = NULL;
 
@@ -111,10 +111,10 @@ void session_doctor_proc(const Session *session, int error, const char *problem)
 	}
 	if (config_procfs(&session->request.config) != PROCFS_PRIVATE) {
 		doctor_say(session->doctor, DOCTOR_CHAIN_PROC, ROW_NOTE, FIX_PROC_OUTER, CAUSE_PROC_MASKED,
-			   problem ?: strerror(-error));
+			   strerror(-error));
 		return;
 	}
-	(void)refuse(&sentence, error, BECAUSE(PROC_MASKED), problem ?: strerror(-error));
+	(void)refuse(&sentence, error, BECAUSE(PROC_MASKED), strerror(-error));
 	doctor_say_sentence(session->doctor, DOCTOR_CHAIN_PROC, ROW_FAIL, sentence ?: "out of memory");
 }
 

@@ -160,13 +160,14 @@ static void session_go(Session *session)
 }
 
 /*
- * git answers, the wire comes and the agent's state is there in any order; the plan needs the first, the
- * agent all. The mounts need no wire: bwrap makes them beside pasta's start, and init waits. Init says that it
+ * git answers, /proc is tried, the wire comes and the agent's state is there in any order; the plan needs the
+ * first two, the agent all. The mounts need no wire: bwrap makes them beside pasta's start, and init waits. Init says that it
  * waits, and only then the agent's PID can be set.
  */
 void session_advance(Session *session)
 {
-	if (session->phase == PHASE_STARTING && session->git_known && !session->planned)
+	if (session->phase == PHASE_STARTING && session->git_known && session->proc_known &&
+	    !session->planned)
 		session_make_plan(session);
 	if (session->phase == PHASE_STARTING && session->planned && !session->executed)
 		session_execute(session);
@@ -272,22 +273,45 @@ static void start_git(Session *session)
 	session_doctor_git(session);
 }
 
+static int on_proc_tried(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+	Session *session = userdata;
+	int r = holder_proc_outcome(fd);
+
+	session->proc_source = sd_event_source_disable_unref(session->proc_source);
+	session->proc_known = true;
+	session->private_proc = r == 0;
+	session_doctor_proc(session, r);
+	if (r < 0 && config_procfs(&session->request.config) == PROCFS_PRIVATE) {
+		_cleanup_free_ char *problem = NULL;
+
+		doctor_reach(session->doctor, DOCTOR_CHAIN_PROC);
+		(void)refuse(&problem, r, BECAUSE(PROC_MASKED), strerror(-r));
+		fail_with_fix(session, CS_ERROR_JAIL_UNAVAILABLE, &problem, r);
+		return 0;
+	}
+	session_advance(session);
+	return 0;
+}
+
 static int try_proc(Session *session, char **ret_problem)
 {
-	ConfigProcfs wanted = config_procfs(&session->request.config);
-	_cleanup_free_ char *problem = NULL;
+	_cleanup_close_ int fd = FD_NONE;
 	int r;
 
-	doctor_reach(session->doctor, DOCTOR_CHAIN_PROC);
-	if (wanted == PROCFS_OUTER) {
+	session->proc_known = config_procfs(&session->request.config) == PROCFS_OUTER;
+	if (session->proc_known) {
 		doctor_say(session->doctor, DOCTOR_CHAIN_PROC, ROW_NOTE, NULL, "not tried: procfs = outer");
 		return 0;
 	}
-	r = holder_try_proc(&session->holder, &problem);
-	session->private_proc = r == 0;
-	session_doctor_proc(session, r, problem);
-	if (r < 0 && wanted == PROCFS_PRIVATE)
-		return refuse(ret_problem, r, BECAUSE(PROC_MASKED), problem ?: strerror(-r));
+	r = holder_try_proc(&session->holder, &fd, ret_problem);
+	if (r < 0)
+		return r;
+	r = sd_event_add_io(session->event, &session->proc_source, fd, EPOLLIN, on_proc_tried, session);
+	if (r < 0)
+		return r;
+	(void)sd_event_source_set_io_fd_own(session->proc_source, true);
+	TAKE_FD(fd);
 	return 0;
 }
 
@@ -339,8 +363,11 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	r = session_start_reach(session);
 	if (r < 0)
 		return r;
-	/* From here on pasta and git run beside what follows. */
+	/* From here on pasta, git and the attempt at /proc run beside what follows. */
 	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
+	r = try_proc(session, ret_problem);
+	if (r < 0)
+		return r;
 	session_warn(session, session->request.warnings);
 	session_warn(session, session->network.routes.warnings);
 	session_warn(session, session->network.denial.warnings);
@@ -359,8 +386,7 @@ static int session_sequence(Session *session, const char **ret_error, char **ret
 	r = session_start_state(session);
 	if (r < 0)
 		return r;
-	*ret_error = CS_ERROR_JAIL_UNAVAILABLE;
-	return try_proc(session, ret_problem);
+	return 0;
 }
 
 void session_begin(Session *session, SessionInput *input)
@@ -394,6 +420,7 @@ static void session_forget_start(Session *session)
 	session->flows = sd_event_source_disable_unref(session->flows);
 	session->holder_source = sd_event_source_disable_unref(session->holder_source);
 	session->tail_source = sd_event_source_disable_unref(session->tail_source);
+	session->proc_source = sd_event_source_disable_unref(session->proc_source);
 	session->query = git_query_free(session->query);
 	session->wire = wire_free(session->wire);
 	session->ledger = ledger_free(session->ledger);
@@ -417,7 +444,7 @@ static void session_forget_start(Session *session)
 	freep(&session->bwrap);
 	freep(&session->pasta);
 	freep(&session->git);
-	session->private_proc = session->planned = session->wire_known = false;
+	session->private_proc = session->proc_known = session->planned = session->wire_known = false;
 	session->git_known = session->wire_down = session->executed = session->ready = session->released =
 		false;
 	session->pid_error = 0;

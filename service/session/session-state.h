@@ -85,8 +85,8 @@ struct Session {
 
 	AgentPid *pid_set;
 
-	bool private_proc, planned, wire_known, git_known, state_known, wire_down, executed, ready, released,
-		stopped;
+	bool private_proc, proc_known, planned, wire_known, git_known, state_known, wire_down, executed,
+		ready, released, stopped;
 	char *made_mounts; /* the machine's, of when the jail was made */
 	int pid_error;     /* why the agent has no PID of its own: a positive errno, or 0 */
 	char *misplaced;   /* a mount of the jail that is not in its place: it starts anew when it is down */
@@ -120,7 +120,8 @@ struct Session {
 	Bait *bait; /* of either, as long as checks run */
 
 	uint64_t flows_not_before_usec;
-	sd_event_source *deadline, *read_back, *flows, *resolver, *holder_source, *tail_source, *signals[3];
+	sd_event_source *deadline, *read_back, *flows, *resolver, *holder_source, *tail_source, *proc_source,
+		*signals[3];
 };
 
 /* The launch fails; everything ends. The first cause stands; after the start it does nothing. problem may be
@@ -201,7 +202,7 @@ void session_doctor_network(const Session *session);
 void session_doctor_holder(const Session *session, const char *problem);
 /* problem: why there is no wire, or NULL: it is up. */
 void session_doctor_wire(const Session *session, const char *problem);
-void session_doctor_proc(const Session *session, int error, const char *problem);
+void session_doctor_proc(const Session *session, int error);
 void session_doctor_git(const Session *session);
 void session_doctor_plan(const Session *session);
 /* Tell launch what of the state was not kept. */

@@ -92,6 +92,7 @@ static bool private_proc(const Network *network, const char *bwrap)
 {
 	_cleanup_(jail_sockets_close) JailSockets sockets = JAIL_SOCKETS_INIT;
 	_cleanup_(holder_done) Holder holder = HOLDER_INIT;
+	_cleanup_close_ int proc_fd = FD_NONE;
 	char *problem = NULL;
 	HolderOptions options = { .uid = getuid(),
 				  .gid = getgid(),
@@ -106,7 +107,8 @@ static bool private_proc(const Network *network, const char *bwrap)
 		r = holder_start(&holder, &options, &sockets, &problem);
 	if (r < 0)
 		die("holder", problem, r);
-	return holder_try_proc(&holder, &problem) == 0;
+	r = holder_try_proc(&holder, &proc_fd, &problem);
+	return r == 0 && holder_proc_outcome(proc_fd) == 0;
 }
 
 static void fill_request(SessionRequest *request, const char *agent)
