@@ -264,8 +264,13 @@ int holder_start(Holder *holder, const HolderOptions *options, JailSockets *ret_
 		 */
 		if (channel_fd < 0 || close_range(STDERR_FILENO + 1, (unsigned)channel_fd - 1, 0) < 0 ||
 		    close_range((unsigned)channel_fd + 1, ~0U, 0) < 0) {
+			_cleanup_free_ char *problem = NULL;
+
 			m = (ChannelMessage){ .kind = CHANNEL_OPEN };
-			channel_fail(&m, -errno, NULL);
+			r = refuse(&problem, -errno,
+				   "the holder of the namespaces cannot keep its descriptors apart: %s",
+				   strerror(errno));
+			channel_fail(&m, r, problem);
 			(void)channel_send(channel_fd < 0 ? pair[1] : channel_fd, &m, NULL);
 			_exit(1);
 		}
