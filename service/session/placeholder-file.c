@@ -8,15 +8,18 @@
 #define FILE_TEXT "# Kept free by claude-sandbox while a session runs; goes when the last one ends.\n"
 #define FILE_BYTES (sizeof(FILE_TEXT) - 1)
 
-/* A second name of it could be kept writable, and the text changed by that. */
-static bool is_plain(const struct stat *st, uid_t uid)
+/* A second name of it could be kept writable, and the text changed by that. begun: some bits may be missing yet. */
+static bool has_mode(const struct stat *st, uid_t uid, bool begun)
 {
-	return S_ISREG(st->st_mode) && st->st_uid == uid && st->st_nlink == 1;
+	mode_t mode = st->st_mode & 07777;
+
+	return S_ISREG(st->st_mode) && st->st_uid == uid && st->st_nlink == 1 &&
+	       (begun ? (mode & ~(mode_t)FILE_MODE) == 0 : mode == FILE_MODE);
 }
 
 /*
- * begun: also what a session leaves that is killed between making and filling it. *ret: what was looked at.
- * Return: 1 it is one, 0 it is something else, or a negative errno.
+ * begun: also what a session leaves that is killed between making it and giving it its mode. *ret: what was looked
+ * at. Return: 1 it is one, 0 it is something else, or a negative errno.
  */
 static int look(int directory_fd, const char *name, uid_t uid, bool begun, struct stat *ret)
 {
@@ -26,11 +29,11 @@ static int look(int directory_fd, const char *name, uid_t uid, bool begun, struc
 
 	if (fstatat(directory_fd, name, ret, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	if (!is_plain(ret, uid))
+	if (!has_mode(ret, uid, begun))
 		return 0;
-	if (begun && ret->st_size == 0 && (ret->st_mode & 07777 & ~(mode_t)FILE_MODE) == 0)
+	if (begun && ret->st_size == 0)
 		return 1;
-	if ((ret->st_mode & 07777) != FILE_MODE || ret->st_size != (off_t)FILE_BYTES)
+	if (ret->st_size != (off_t)FILE_BYTES)
 		return 0;
 	fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
@@ -40,7 +43,7 @@ static int look(int directory_fd, const char *name, uid_t uid, bool begun, struc
 	n = pread(fd, text, sizeof(text), 0);
 	if (n < 0)
 		return -errno;
-	return is_plain(ret, uid) && (ret->st_mode & 07777) == FILE_MODE && (size_t)n == FILE_BYTES &&
+	return has_mode(ret, uid, begun) && (size_t)n == FILE_BYTES &&
 	       memcmp(text, FILE_TEXT, FILE_BYTES) == 0;
 }
 

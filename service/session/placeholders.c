@@ -98,26 +98,19 @@ static int record_add(int fd, const char *path)
 	return pwrite(fd, path, length, size) == (ssize_t)length ? 0 : -EIO;
 }
 
-/* Have directory/name in the record. Return: 0 whatever it says, or -ENOMEM. */
-static int record_path(const Placeholders *placeholders, const char *directory, const char *name)
+static bool record_lists(int fd, const char *path)
 {
-	_cleanup_close_ int record_fd = FD_NONE;
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *text = NULL;
+	ssize_t size = record_read(fd, &text);
 
-	if (asprintf(&path, "%s/%s", directory, name) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	record_fd = record_open(placeholders, true);
-	if (record_fd >= 0)
-		(void)record_add(record_fd, path);
-	return 0;
+	return size > 0 && record_has(text, (size_t)size, path);
 }
 
 static int make_one(const Placeholders *placeholders, const PlanNode *directory, const char *name)
 {
+	_cleanup_close_ int record_fd = FD_NONE;
+	_cleanup_free_ char *path = NULL;
 	struct stat st;
-	int r;
 
 	if (fstatat(directory->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
@@ -126,9 +119,12 @@ static int make_one(const Placeholders *placeholders, const PlanNode *directory,
 		return 0;
 	if (errno != ENOENT)
 		return -errno;
-	r = record_path(placeholders, directory->path, name);
-	if (r < 0)
-		return r;
+	if (asprintf(&path, "%s/%s", directory->path, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	record_fd = record_open(placeholders, true);
+	(void)record_add(record_fd, path);
 	return mkdirat(directory->fd, name, 0700) < 0 && errno != EEXIST ? -errno : 0;
 }
 
@@ -178,19 +174,31 @@ static int hold_file(Placeholders *placeholders, int directory_fd, const char *n
 int placeholders_make_file(Placeholders *placeholders, int directory_fd, const char *directory,
 			   const char *name)
 {
+	_cleanup_close_ int record_fd = FD_NONE;
+	_cleanup_free_ char *path = NULL;
 	struct stat st;
 	int r;
 
+	if (asprintf(&path, "%s/%s", directory, name) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	/* While it is locked no other session is making one. */
+	record_fd = record_open(placeholders, true);
 	/* What is no placeholder is never in the record. One that is there may have been left by a version or
-	 * a home that the record does not know. */
-	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		r = placeholder_file_make(directory_fd, name, placeholders->uid);
-	else
+	 * a home that the record does not know; half made, by a session that was killed. */
+	if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		r = errno == ENOENT ? 0 : -errno;
-	if (r == 0)
-		r = record_path(placeholders, directory, name);
-	if (r == 0)
-		r = hold_file(placeholders, directory_fd, name);
+	else
+		r = placeholder_file_make(directory_fd, name, placeholders->uid);
+	if (r == -EEXIST && record_lists(record_fd, path)) {
+		placeholder_file_remove(directory_fd, name, placeholders->uid);
+		r = 0;
+	}
+	if (r < 0)
+		return r;
+	(void)record_add(record_fd, path);
+	r = hold_file(placeholders, directory_fd, name);
 	return r < 0 ? r : placeholder_file_make(directory_fd, name, placeholders->uid);
 }
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "service/session/placeholders.h"
 #include "service/session/state-directory.h"
@@ -331,6 +332,63 @@ static void a_killed_sessions_files_go_at_the_next_start(void **state)
 	assert_false(exists(bin.path, "claude"));
 }
 
+/* While another session lives: only what the record lists is made anew. */
+static void what_a_killed_session_half_made(void **state)
+{
+	const Fixture *f = *state;
+	_cleanup_(bin_done) Bin bin = bin_make(f);
+	Placeholders killed = begin_and_make(f), next;
+	char whole[256], text[256];
+
+	assert_int_equal(placeholders_make_file(&killed, bin.fd, bin.path, "claude"), 1);
+	read_text(&bin, "claude", whole);
+	for (int filled = 0; filled < 2; filled++) {
+		assert_int_equal(unlinkat(bin.fd, "claude", 0), 0);
+		write_file(&bin, "claude", filled ? whole : "", 0400);
+		next = begin(f);
+		assert_int_equal(placeholders_make_file(&next, bin.fd, bin.path, "claude"), 1);
+		read_text(&bin, "claude", text);
+		assert_string_equal(text, whole);
+		write_file(&bin, "pi", "", 0400);
+		assert_int_equal(placeholders_make_file(&next, bin.fd, bin.path, "pi"), -EEXIST);
+		assert_int_equal(unlinkat(bin.fd, "pi", 0), 0);
+		end(&next, true);
+	}
+	end(&killed, true);
+	assert_false(exists(bin.path, "claude"));
+}
+
+/* Sessions that begin and end at the same time: none takes a file that another is making for somebody's. */
+static void many_at_once(void **state)
+{
+	enum { PROCESSES = 8, TIMES = 200 };
+	const Fixture *f = *state;
+	_cleanup_(bin_done) Bin bin = bin_make(f);
+	pid_t pids[PROCESSES];
+	int status;
+
+	for (int i = 0; i < PROCESSES; i++) {
+		pids[i] = fork();
+		assert_return_code(pids[i], errno);
+		if (pids[i] > 0)
+			continue;
+		for (int n = 0; n < TIMES; n++) {
+			Placeholders p = begin(f);
+			int r = placeholders_make_file(&p, bin.fd, bin.path, "claude");
+
+			end(&p, true);
+			if (r < 0)
+				_exit(-r);
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < PROCESSES; i++) {
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_false(exists(bin.path, "claude"));
+}
+
 /* Neither taken for a placeholder nor removed as one, though the record has its name. */
 static void what_is_not_ours(void **state)
 {
@@ -507,6 +565,8 @@ int main(void)
 		TEST(a_record_that_cannot_be_written),
 		TEST(a_file_is_made_and_removed),
 		TEST(a_killed_sessions_files_go_at_the_next_start),
+		TEST(what_a_killed_session_half_made),
+		TEST(many_at_once),
 		TEST(what_is_not_ours),
 		TEST(of_another_owner),
 		TEST(no_file_through_a_link),
