@@ -123,10 +123,7 @@ static int read_inherited(pid_t pid, CallerFacts *facts)
 
 	/* Staying below it narrows; a session that is none of its caller's gains nothing by another one. */
 	facts->cgroup = cgroups_of(pid);
-	errno = 0;
-	facts->nice = getpriority(PRIO_PROCESS, (id_t)pid);
-	if (facts->nice == -1 && errno != 0)
-		return -errno;
+	inherited_read(pid, &facts->inherited);
 	return proc_limits(pid, facts->limits);
 }
 

@@ -12,13 +12,14 @@
 
 #include "dbus/base.h"
 #include "service/daemon/client.h"
+#include "service/link/inherited.h"
 
 typedef struct CallerFacts {
 	gid_t gid; /* effective */
 	mode_t umask;
 	uint64_t bounding_set;    /* capabilities(7), bit n is number n */
 	uint64_t ignored_signals; /* bit n - 1: signal n */
-	int nice;
+	Inherited inherited;
 	struct rlimit limits[RLIM_NLIMITS];
 	char *oom_score_adj; /* as the kernel writes them, without the line's end */
 	char *login_uid;     /* NULL where there is none */

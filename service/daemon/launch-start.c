@@ -228,6 +228,7 @@ static int make_request(Making *making, char **ret_problem)
 		.background = launch->request.background,
 		.file_mode_mask = launch->facts.umask,
 		.ignored_signals = launch->facts.ignored_signals,
+		.inherited = launch->facts.inherited,
 		.started_usec = making->started_usec,
 		.config = launch->config,
 		.warnings = making->warnings,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * ORDER IS SECURITY, in the child:
- *  1. what needs root's power: control group, nice, oom_score_adj, login uid;
+ *  1. what needs root's power: control group, oom_score_adj, login uid;
  *  2. descriptors, before the caller's limit of them holds; everything that service/link/spawn.h does not
  *     name is closed by number;
  *  3. limits, while a hard limit may still rise;
@@ -104,11 +104,8 @@ static void reset_signals(void)
 
 static int set_priority(const CallerFacts *facts)
 {
-	int r;
+	int r = write_file("/proc/self/oom_score_adj", facts->oom_score_adj);
 
-	if (setpriority(PRIO_PROCESS, 0, facts->nice) < 0)
-		return -errno;
-	r = write_file("/proc/self/oom_score_adj", facts->oom_score_adj);
 	/* In a container the service may lower it no further than it was given. */
 	if (r < 0 && r != -EACCES)
 		return r;
@@ -423,7 +420,7 @@ static const char *const stage_names[SPAWN_STAGE_MAX] = {
 	[SPAWN_STAGE_CGROUP] = "its control group",
 	[SPAWN_STAGE_SESSION] = "setsid",
 	[SPAWN_STAGE_DIRECTORY] = "the directory /",
-	[SPAWN_STAGE_PRIORITY] = "nice and oom_score_adj",
+	[SPAWN_STAGE_PRIORITY] = "oom_score_adj",
 	[SPAWN_STAGE_LIMITS] = "the resource limits",
 	[SPAWN_STAGE_IDENTITY] = "user and groups",
 	[SPAWN_STAGE_KEYRING] = "its keyring",

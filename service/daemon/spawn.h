@@ -32,7 +32,7 @@ typedef enum SpawnStage {
 	SPAWN_STAGE_CGROUP,
 	SPAWN_STAGE_SESSION,     /* setsid(2) */
 	SPAWN_STAGE_DIRECTORY,   /* chdir(2) to "/" */
-	SPAWN_STAGE_PRIORITY,    /* nice and oom_score_adj */
+	SPAWN_STAGE_PRIORITY,    /* oom_score_adj */
 	SPAWN_STAGE_DESCRIPTORS, /* placing them */
 	SPAWN_STAGE_LIMITS,      /* setrlimit(2) */
 	SPAWN_STAGE_IDENTITY,    /* groups, gid, uid */

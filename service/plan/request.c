@@ -2,7 +2,7 @@
 #include "service/plan/request.h"
 
 /* The two programs may be of different versions while an upgrade is on its way: another layout is refused. */
-#define REQUEST_MAGIC 0x35525343u /* "CSR5" in the file */
+#define REQUEST_MAGIC 0x36525343u /* "CSR6" in the file */
 
 /*
  * Arguments and environment, once more what twins of the environment put into the configuration, the
@@ -110,6 +110,7 @@ int session_request_encode(const SessionRequest *request, uint8_t **ret_data, si
 	pack_u8(&w, request->background);
 	pack_u32(&w, request->file_mode_mask);
 	pack_u64(&w, request->ignored_signals);
+	inherited_pack(&request->inherited, &w);
 	pack_u64(&w, request->started_usec);
 	pack_strings(&w, request->warnings);
 	config_pack(&request->config, &w);
@@ -153,6 +154,7 @@ int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 	request.background = background == 1;
 	request.file_mode_mask = unpack_u32(&r);
 	request.ignored_signals = unpack_u64(&r);
+	inherited_unpack(&r, &request.inherited);
 	request.started_usec = unpack_u64(&r);
 	request.warnings = unpack_strings(&r, WARNINGS_MAX, WARNING_BYTES_MAX);
 	error = config_unpack(&r, &request.config);

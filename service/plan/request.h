@@ -10,6 +10,7 @@
 
 #include "dbus/base.h"
 #include "dbus/names.h"
+#include "service/link/inherited.h"
 #include "service/plan/config.h"
 
 /* What the session is made for. Whatever it is, the plan is the agent's. */
@@ -36,6 +37,7 @@ typedef struct SessionRequest {
 	bool background;                 /* the terminal is another job's at the moment */
 	mode_t file_mode_mask;
 	uint64_t ignored_signals; /* bit n - 1: the caller ignores signal n, and so does the agent */
+	Inherited inherited;      /* what a child of the caller has, and so the session */
 	uint64_t started_usec;    /* CLOCK_REALTIME */
 	char **warnings;          /* of the service, for the person */
 	Config config;            /* with the environment twins that were allowed */

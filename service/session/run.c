@@ -138,7 +138,8 @@ int session_run(void)
 	if (r < 0)
 		return cannot_begin(r);
 	(void)close(SPAWN_FD_LISTENING);
-	if (request_read(&input.request, &problem) < 0)
+	if (request_read(&input.request, &problem) < 0 ||
+	    inherited_apply(&input.request.inherited, &input.request.warnings) < 0)
 		session_refuse(session, CS_ERROR_BAD_REQUEST, problem ?: "out of memory");
 	else
 		session_begin(session, &input);

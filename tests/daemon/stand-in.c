@@ -130,6 +130,7 @@ static void read_request(StandIn *s)
 	data = malloc((size_t)st.st_size);
 	NEED(data && pread(SPAWN_FD_REQUEST, data, (size_t)st.st_size, 0) == st.st_size);
 	NEED(session_request_decode(data, (size_t)st.st_size, &s->request) == 0);
+	NEED(inherited_apply(&s->request.inherited, &s->request.warnings) == 0);
 	s->act = s->request.argv[0] ?: "run";
 	/* What is made to check has no arguments. */
 	for (size_t i = 0; s->request.purpose != PURPOSE_AGENT && s->request.environment[i]; i++)
