@@ -46,9 +46,12 @@ def role_of(pid, text, launch):
         try:
             with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
                 parent = int(f.read().rsplit(")", 1)[1].split()[1])
+            if name_of(parent) != "session":
+                return "session"
+            # other children of the session stay in the machine's network, those of the holder in the holder's
+            return "holder" if os.readlink(f"/proc/{pid}/ns/net") != os.readlink(f"/proc/{parent}/ns/net") else None
         except OSError:
             return None
-        return "holder" if name_of(parent) == "session" else "session"
     return None
 
 
