@@ -230,8 +230,9 @@ static int on_ended(sd_event_source *source, int fd, uint32_t revents, void *use
 
 	if (program_reap(pasta->pidfd, NULL) == 0)
 		return 0;
-	pasta->pidfd = close_fd(pasta->pidfd);
+	/* Before the descriptor goes: epoll(7) keeps one that a child has a copy of. */
 	(void)sd_event_source_set_enabled(source, SD_EVENT_OFF);
+	pasta->pidfd = close_fd(pasta->pidfd);
 	(void)tail_read(&pasta->tail);
 	line = tail_last_line(&pasta->tail);
 	/* May free pasta: nothing of it is used afterwards. */
