@@ -19,6 +19,9 @@ static int append_descriptors(sd_bus_message *m, const LaunchCall *call)
 		if (call->streams->kinds[i] != STREAM_CLOSED)
 			r = sd_bus_message_append(m, "{uh}", (uint32_t)i, fd);
 	}
+	for (size_t i = 0; r >= 0 && i < call->further->n; i++)
+		r = sd_bus_message_append(m, "{uh}", (uint32_t)call->further->numbers[i],
+					  call->further->fds[i]);
 	return r < 0 ? r : sd_bus_message_close_container(m);
 }
 

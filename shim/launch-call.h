@@ -6,6 +6,7 @@
 #include <systemd/sd-bus.h>
 
 #include "dbus/base.h"
+#include "shim/further.h"
 #include "shim/streams.h"
 
 typedef struct LaunchCall {
@@ -13,6 +14,7 @@ typedef struct LaunchCall {
 	char *const *arguments;   /* without the program's name */
 	char *const *environment; /* the caller's whole one */
 	const Streams *streams;
+	const Further *further;
 	bool interactive; /* somebody may be asked for a password */
 	bool background;  /* the terminal is another job's at the moment */
 	int slave_fd;     /* stands for every terminal among the streams; FD_NONE without one */

@@ -26,8 +26,8 @@
  *   RUNNING   bytes are copied, signals and stops are passed on.
  *   ENDING    the agent is gone; what it said last is still being written.
  *
- * The agent's side of the PTY is closed here as soon as the service has it, or the end of the output would
- * never be seen. A success without warnings writes nothing of its own.
+ * The agent's side of the PTY, and what goes to the agent beside it, is closed here as soon as the service has it, or
+ * the end of the output would never be seen. A success without warnings writes nothing of its own.
  */
 typedef enum LaunchPhase {
 	LAUNCH_CALLING,
@@ -41,6 +41,7 @@ typedef struct Launch {
 	const char *agent;
 	char *const *arguments, *const *environment;
 	Streams streams;
+	Further further;
 	Terminal terminal;
 	sigset_t ignored; /* by whoever called launch */
 	int slave_fd, signal_fd, lifeline_fd;
@@ -392,6 +393,7 @@ static int send_call(Launch *launch)
 				  .arguments = launch->arguments,
 				  .environment = launch->environment,
 				  .streams = &launch->streams,
+				  .further = &launch->further,
 				  .interactive = launch->interactive,
 				  .background = launch->background,
 				  .slave_fd = launch->slave_fd };
@@ -471,6 +473,7 @@ static int on_reply(sd_bus_message *reply, void *userdata, sd_bus_error *reterr)
 	/* What the session has said already comes before what we are asked to do now. */
 	(void)sd_event_source_set_priority(launch->lifeline, SD_EVENT_PRIORITY_NORMAL - 2);
 	launch->slave_fd = close_fd(launch->slave_fd);
+	further_close(&launch->further);
 	launch->phase = LAUNCH_WARNINGS;
 	return 0;
 }
@@ -518,6 +521,7 @@ static int start(Launch *launch, char *const *arguments, char *const *environmen
 	_cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	int r, key = 0;
 
+	further_find(&launch->further);
 	r = streams_probe(&launch->streams, &key);
 	if (r < 0)
 		return refuse(reterr, r,

@@ -210,7 +210,7 @@ static int make_request(Making *making, char **ret_problem)
 	Launch *launch = making->launch;
 	_cleanup_free_ uint8_t *data = NULL;
 	/* Everything is borrowed: this one is never done away with. */
-	const SessionRequest request = {
+	SessionRequest request = {
 		.purpose = launch->kind->purpose,
 		.probes = launch->probes,
 		.id = making->id,
@@ -236,6 +236,7 @@ static int make_request(Making *making, char **ret_problem)
 	size_t size = 0;
 	int r;
 
+	memcpy(request.further, launch->request.further, sizeof(request.further));
 	r = session_request_encode(&request, &data, &size);
 	if (r >= 0)
 		r = making->request_fd = sealed_memfd("claude-sandbox-request", data, size);

@@ -20,7 +20,7 @@ void launch_request_done(LaunchRequest *request)
 	strings_free(request->argv);
 	strings_free(request->environment);
 	free(request->cwd);
-	for (size_t i = 0; i < REQUEST_KEYS; i++)
+	for (size_t i = 0; i < SLOTS_MAX; i++)
 		close_fd(request->fds[i]);
 	*request = LAUNCH_REQUEST_INIT;
 }
@@ -191,20 +191,69 @@ int descriptor_check(int fd, dev_t *ret_terminal, char **ret_problem)
 	return refuse(ret_problem, -EINVAL, "of a kind that cannot be passed");
 }
 
+/* Beside 0, 1 and 2 only what leads nowhere else: their kinds are the caller's choice, these are often left open. */
+static int further_check(uint32_t key, int fd, sd_bus_error *reterr)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
+	    (S_ISREG(st.stx_mode) || S_ISFIFO(st.stx_mode)))
+		return 0;
+	sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST,
+			  "Descriptor %u is neither a file nor a pipe; beside 0, 1 and 2 leave out "
+			  "everything else.",
+			  key);
+	return -EINVAL;
+}
+
+/* The further ones are in the order of their keys. Return: 0 with *ret; a negative errno with *reterr. */
+static int slot_of_key(LaunchRequest *request, uint32_t key, unsigned *ret, sd_bus_error *reterr)
+{
+	size_t n = 0, place;
+
+	if (key < SLOTS_FIRST_FURTHER) {
+		*ret = key;
+		return request->descriptors & 1u << key ? -EEXIST : 0;
+	}
+	if (key > SLOTS_NUMBER_MAX) {
+		sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST, "fds has the key %u; %u is the last one.",
+				  key, SLOTS_NUMBER_MAX);
+		return -EINVAL;
+	}
+	while (n < SLOTS_FURTHER_MAX && request->further[n])
+		n++;
+	for (place = 0; place < n && request->further[place] < key; place++)
+		;
+	if (place < n && request->further[place] == key)
+		return -EEXIST;
+	if (n == SLOTS_FURTHER_MAX) {
+		sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST,
+				  "fds has more than %u keys beside 0, 1 and 2; pass fewer.",
+				  SLOTS_FURTHER_MAX);
+		return -EINVAL;
+	}
+	*ret = SLOTS_FIRST_FURTHER + (unsigned)place;
+	memmove(&request->further[place + 1], &request->further[place], n - place);
+	memmove(&request->fds[*ret + 1], &request->fds[*ret], (n - place) * sizeof(int));
+	request->further[place] = (uint8_t)key;
+	request->fds[*ret] = FD_NONE;
+	request->descriptors |= 1u << (SLOTS_FIRST_FURTHER + n);
+	return 0;
+}
+
 static int take_descriptor(LaunchRequest *request, uint32_t key, int fd, sd_bus_error *reterr)
 {
 	_cleanup_free_ char *problem = NULL;
 	dev_t terminal = 0;
+	unsigned slot = 0;
+	int r = slot_of_key(request, key, &slot, reterr);
 
-	if (key >= REQUEST_KEYS) {
-		sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST,
-				  "fds has the key %u; only 0, 1 and 2 are passed.", key);
-		return -EINVAL;
-	}
-	if (request->descriptors & 1u << key) {
+	if (r == -EEXIST)
 		sd_bus_error_setf(reterr, CS_ERROR_BAD_REQUEST, "fds has the key %u twice.", key);
+	if (r < 0)
 		return -EINVAL;
-	}
+	if (slot >= SLOTS_FIRST_FURTHER && further_check(key, fd, reterr) < 0)
+		return -EINVAL;
 	if (descriptor_check(fd, &terminal, &problem) < 0) {
 		sd_bus_error_setf(
 			reterr, CS_ERROR_BAD_REQUEST,
@@ -218,14 +267,14 @@ static int take_descriptor(LaunchRequest *request, uint32_t key, int fd, sd_bus_
 				  "Descriptor %u is another terminal than the one before; pass one.", key);
 		return -EINVAL;
 	}
-	request->fds[key] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (request->fds[key] < 0) {
-		request->fds[key] = FD_NONE;
+	request->fds[slot] = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (request->fds[slot] < 0) {
+		request->fds[slot] = FD_NONE;
 		return sd_bus_error_set_errno(reterr, -errno);
 	}
-	request->descriptors |= 1u << key;
+	request->descriptors |= 1u << slot;
 	if (terminal != 0) {
-		request->terminals |= 1u << key;
+		request->terminals |= 1u << slot;
 		request->terminal = terminal;
 	}
 	return 0;

@@ -8,24 +8,25 @@
 
 #include "dbus/base.h"
 #include "dbus/names.h"
+#include "service/link/slots.h"
 
 #define REQUEST_AGENT_MAX 64u
 /* execve(2): MAX_ARG_STRLEN, 32 pages with the end of the string. */
 #define REQUEST_STRING_MAX (128u * 1024 - 1)
-#define REQUEST_KEYS 3u
 
 typedef struct LaunchRequest {
 	char *agent;
 	char **argv, **environment;
 	char *cwd;
-	int fds[REQUEST_KEYS]; /* owned; FD_NONE for a key that was not given */
-	uint32_t descriptors;  /* bit n: key n was given */
-	uint32_t terminals;    /* bit n: it is a terminal */
-	dev_t terminal;        /* which, if any */
-	bool background;       /* it is another job's at the moment */
+	int fds[SLOTS_MAX];                 /* owned; FD_NONE for a slot that is empty */
+	uint32_t descriptors;               /* bit n: slot n is not */
+	uint8_t further[SLOTS_FURTHER_MAX]; /* their keys */
+	uint32_t terminals;                 /* bit n: it is a terminal */
+	dev_t terminal;                     /* which, if any */
+	bool background;                    /* it is another job's at the moment */
 } LaunchRequest;
 
-#define LAUNCH_REQUEST_INIT ((LaunchRequest){ .fds = { FD_NONE, FD_NONE, FD_NONE } })
+#define LAUNCH_REQUEST_INIT ((LaunchRequest){ .fds = SLOTS_NONE })
 
 void launch_request_done(LaunchRequest *request);
 

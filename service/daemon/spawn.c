@@ -20,14 +20,12 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/keyctl.h>
-#include <linux/magic.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include "dbus/errors.h"
@@ -39,10 +37,6 @@
 
 /* Above all numbers that spawn.h gives, so that placing one never covers another. */
 #define PARKED_FD_FIRST 64
-
-#ifndef PID_FS_MAGIC
-#define PID_FS_MAGIC 0x50494446 /* linux/magic.h since Linux 6.9 */
-#endif
 
 STATIC_ASSERT((int)SPAWN_FD_MAX < PARKED_FD_FIRST);
 
@@ -182,34 +176,15 @@ static int new_keyring(void)
 }
 
 /*
- * Files of the kernel's own file systems have the type of regular files: /proc/PID/mem, namespaces. Asked
- * here, since statfs(2) asks whoever serves the file system, who need not answer: it is the caller's own
- * process that waits then. Return: -1, or the key.
+ * Asked here, since it may wait for whoever serves a file system: it is the caller's own process that waits
+ * then. Return: -1, or the key.
  */
 static int find_kernel_file(const LaunchRequest *request)
 {
-	for (int key = 0; key < (int)REQUEST_KEYS; key++) {
-		struct statfs fs;
-
-		if (!(request->descriptors & 1u << key) || request->terminals & 1u << key)
-			continue;
-		if (fstatfs(SPAWN_FD_STDIN + key, &fs) < 0)
-			return key;
-		switch ((unsigned long)fs.f_type) {
-		case PROC_SUPER_MAGIC:
-		case NSFS_MAGIC:
-		case PID_FS_MAGIC:
-		case SYSFS_MAGIC:
-		case CGROUP_SUPER_MAGIC:
-		case CGROUP2_SUPER_MAGIC:
-		case DEBUGFS_MAGIC:
-		case TRACEFS_MAGIC:
-		case SECURITYFS_MAGIC:
-		case SELINUX_MAGIC:
-		case BPF_FS_MAGIC:
-			return key;
-		}
-	}
+	for (unsigned slot = 0; slot < SLOTS_MAX; slot++)
+		if (request->descriptors & ~request->terminals & 1u << slot &&
+		    descriptor_is_of_kernel(SPAWN_FD_OF(slot)))
+			return (int)slot_number(slot, request->further);
 	return -1;
 }
 
@@ -246,8 +221,8 @@ static int place_descriptors(const SpawnPlan *plan, const char *group_directory,
 	wanted[SPAWN_FD_GUARD] = plan->guard_fd;
 	wanted[SPAWN_FD_STATE] = plan->state_fd;
 	wanted[SPAWN_FD_MEMORY] = open_memory_events(group_directory);
-	for (int key = 0; key < (int)REQUEST_KEYS; key++)
-		wanted[SPAWN_FD_STDIN + key] = plan->request->fds[key];
+	for (unsigned slot = 0; slot < SLOTS_MAX; slot++)
+		wanted[SPAWN_FD_OF(slot)] = plan->request->fds[slot];
 
 	for (int i = 0; i < SPAWN_FD_MAX; i++)
 		if (wanted[i] >= 0) {

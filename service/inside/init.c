@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -24,7 +25,7 @@
  *  1. Not dumpable: else the agent traces this process and writes its reports for it.
  *  2. All signals blocked: a stop, an exit or a hang-up is read from a descriptor, between two steps, and
  *     nothing that the agent sends interrupts or ends anything.
- *  3. Every descriptor close-on-exec before any is used: the agent gets 0, 1, 2 and nothing else.
+ *  3. Every descriptor close-on-exec before any is used: the agent gets what the orders name and nothing else.
  *  4. A session of our own and its terminal, before the fork: the agent is a group in it, never its leader. A
  *     leader that goes takes the terminal from everybody and the kernel's hang-up ends it without grace.
  *  5. no_new_privs and the filter, before the fork, so that no process of the jail ever lived without them.
@@ -113,20 +114,20 @@ static int orders_read(InitOrders *ret)
 	return init_orders_decode(data, size, ret);
 }
 
-/* Where key of the agent comes from. Return: a descriptor, or FD_NONE for one that is closed. */
-static int key_source(const InitOrders *orders, unsigned key)
+/* Where the agent's descriptor comes from. Return: ours, or FD_NONE for one that is closed. */
+static int slot_source(const InitOrders *orders, unsigned slot)
 {
-	if (orders->terminals & (1u << key))
+	if (orders->terminals & (1u << slot))
 		return INIT_FD_TERMINAL;
-	if (orders->descriptors & (1u << key))
-		return INIT_FD_STDIN + (int)key;
+	if (orders->descriptors & (1u << slot))
+		return INIT_FD_STDIN + (int)slot;
 	return FD_NONE;
 }
 
-static int keys_check(const InitOrders *orders)
+static int slots_check(const InitOrders *orders)
 {
-	for (unsigned key = 0; key < 3; key++) {
-		int source = key_source(orders, key);
+	for (unsigned slot = 0; slot < SLOTS_MAX; slot++) {
+		int source = slot_source(orders, slot);
 
 		if (source >= 0 && fcntl(source, F_GETFD) < 0)
 			return -errno;
@@ -162,10 +163,55 @@ _noreturn_ static void child_fail(int failure_fd, InitStage stage, int error)
 	_exit(1);
 }
 
+/* Of its own kind in the jail, and without the flag that would close it. Return: 0 or a negative errno. */
+static int descriptor_place(int source, int number)
+{
+	return dup2(source, number) < 0 ? -errno : standard_device_replace(number);
+}
+
+/*
+ * All are moved above the agent's numbers before the first is placed, the way out of here with them. The limit that
+ * the caller set may be lower, and is the agent's again afterwards.
+ */
+static int descriptors_place(const InitOrders *orders, int *failure_fd)
+{
+	int sources[SLOTS_MAX], first = (int)SLOTS_NUMBER_MAX + 1, r = 0;
+	struct rlimit limit, raised;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return -errno;
+	raised = (struct rlimit){ limit.rlim_max, limit.rlim_max };
+	if (setrlimit(RLIMIT_NOFILE, &raised) < 0)
+		return -errno;
+	r = fcntl(*failure_fd, F_DUPFD_CLOEXEC, first);
+	if (r < 0)
+		return -errno;
+	*failure_fd = r;
+	for (unsigned slot = 0; slot < SLOTS_MAX; slot++) {
+		int source = slot_source(orders, slot);
+
+		sources[slot] = source < 0 ? FD_NONE : fcntl(source, F_DUPFD_CLOEXEC, first);
+		if (source >= 0 && sources[slot] < 0)
+			return -errno;
+	}
+	for (unsigned slot = 0; slot < SLOTS_MAX; slot++) {
+		int number = (int)slot_number(slot, orders->further);
+
+		if (sources[slot] >= 0)
+			r = descriptor_place(sources[slot], number);
+		else if (slot < SLOTS_FIRST_FURTHER)
+			(void)close(number);
+		if (r < 0)
+			return r;
+	}
+	return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? -errno : 0;
+}
+
 /* In the child: become the agent. */
 _noreturn_ static void agent_execute(const InitOrders *orders, int failure_fd)
 {
 	sigset_t none;
+	int r;
 
 	/* SIGTTOU is still blocked, so a background group may take the foreground (tcsetpgrp(3)). */
 	if (setpgid(0, 0) < 0)
@@ -173,20 +219,9 @@ _noreturn_ static void agent_execute(const InitOrders *orders, int failure_fd)
 	if (orders->terminals && !orders->background && tcsetpgrp(INIT_FD_TERMINAL, getpid()) < 0)
 		child_fail(failure_fd, INIT_STAGE_TERMINAL, errno);
 
-	/* Sources lie above 2, so no key overwrites what a later one needs. */
-	for (unsigned key = 0; key < 3; key++) {
-		int source = key_source(orders, key), r;
-
-		if (source < 0) {
-			(void)close((int)key);
-			continue;
-		}
-		if (dup2(source, (int)key) < 0)
-			child_fail(failure_fd, INIT_STAGE_EXECUTE, errno);
-		r = standard_device_replace((int)key);
-		if (r < 0)
-			child_fail(failure_fd, INIT_STAGE_EXECUTE, -r);
-	}
+	r = descriptors_place(orders, &failure_fd);
+	if (r < 0)
+		child_fail(failure_fd, INIT_STAGE_EXECUTE, -r);
 
 	(void)umask((mode_t)orders->file_mode_mask);
 	if (chdir(orders->cwd) < 0)
@@ -215,7 +250,7 @@ static int agent_start(Init *init, InitStage *ret_stage)
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	read_fd = ends[0];
-	/* Above all that the child places, or it would be overwritten by a key. */
+	/* Above what has a meaning here. */
 	write_fd = fcntl(ends[1], F_DUPFD_CLOEXEC, INIT_FD_MAX);
 	if (write_fd < 0) {
 		int error = -errno;
@@ -244,7 +279,7 @@ static int agent_start(Init *init, InitStage *ret_stage)
 
 static void descriptors_release(void)
 {
-	for (int fd = INIT_FD_STDIN; fd <= INIT_FD_STDERR; fd++)
+	for (int fd = INIT_FD_STDIN; fd < INIT_FD_MAX; fd++)
 		(void)close(fd);
 	/* The last of bwrap's: its error pipe. 0 is /dev/null. */
 	if (dup2(STDIN_FILENO, STDERR_FILENO) < 0)
@@ -448,7 +483,7 @@ static int init_prepare(Init *init, InitStage *ret_stage)
 	if (r < 0)
 		return r;
 	(void)close(INIT_FD_ORDERS);
-	r = keys_check(&init->orders);
+	r = slots_check(&init->orders);
 	if (r < 0)
 		return r;
 

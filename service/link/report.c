@@ -6,7 +6,6 @@
 
 #include "dbus/names.h"
 
-#define ORDERS_DESCRIPTORS_ALL 7u /* keys 0, 1 and 2 */
 #define ORDERS_BYTES_MAX (2u * CS_REQUEST_BYTES_MAX)
 
 static bool report_is_sane(const Report *report)
@@ -80,9 +79,10 @@ void init_orders_done(InitOrders *orders)
 static bool orders_are_sane(const InitOrders *orders)
 {
 	return strings_count(orders->argv) > 0 && orders->program && orders->program[0] == '/' &&
-	       orders->cwd && orders->cwd[0] == '/' && (orders->descriptors & ~ORDERS_DESCRIPTORS_ALL) == 0 &&
-	       (orders->terminals & ~ORDERS_DESCRIPTORS_ALL) == 0 &&
-	       (orders->descriptors & orders->terminals) == 0 && orders->file_mode_mask <= 0777;
+	       orders->cwd && orders->cwd[0] == '/' &&
+	       slots_are_valid(orders->descriptors, orders->further) &&
+	       (orders->terminals & ~SLOTS_STANDARD) == 0 && (orders->descriptors & orders->terminals) == 0 &&
+	       orders->file_mode_mask <= 0777;
 }
 
 int init_orders_encode(const InitOrders *orders, uint8_t **ret_data, size_t *ret_size)
@@ -98,6 +98,7 @@ int init_orders_encode(const InitOrders *orders, uint8_t **ret_data, size_t *ret
 	pack_string(&w, orders->cwd);
 	pack_u32(&w, orders->descriptors);
 	pack_u32(&w, orders->terminals);
+	pack_bytes(&w, orders->further, sizeof(orders->further));
 	pack_u32(&w, orders->file_mode_mask);
 	pack_u64(&w, orders->ignored_signals);
 	pack_u8(&w, orders->background);
@@ -113,6 +114,8 @@ int init_orders_decode(const void *data, size_t size, InitOrders *ret)
 {
 	_cleanup_(init_orders_done) InitOrders orders = { 0 };
 	uint8_t background, forbid;
+	const void *further;
+	size_t n_further;
 	PackReader r;
 	int error;
 
@@ -125,6 +128,9 @@ int init_orders_decode(const void *data, size_t size, InitOrders *ret)
 	orders.cwd = unpack_string(&r, CS_PATH_BYTES_MAX);
 	orders.descriptors = unpack_u32(&r);
 	orders.terminals = unpack_u32(&r);
+	further = unpack_bytes(&r, sizeof(orders.further), &n_further);
+	if (n_further > 0)
+		memcpy(orders.further, further, n_further);
 	orders.file_mode_mask = unpack_u32(&r);
 	orders.ignored_signals = unpack_u64(&r);
 	background = unpack_u8(&r);

@@ -10,6 +10,7 @@
 
 #include "dbus/base.h"
 #include "service/link/pack.h"
+#include "service/link/slots.h"
 
 typedef enum ReportKind {
 	REPORT_EXECUTED,  /* init: execve of the agent succeeded */
@@ -52,8 +53,8 @@ int report_decode(const void *data, size_t size, Report *ret);
 
 /*
  * Descriptor numbers in init, after bwrap. bwrap itself runs with 0 = 1 = /dev/null and 2 = its error pipe.
- * INIT_FD_STDIN.. are open only for keys that the orders name; where a key is the terminal, INIT_FD_TERMINAL
- * is used and the key's own is not open.
+ * INIT_FD_STDIN.. are open only for slots (slots.h) that the orders name; where one is the terminal,
+ * INIT_FD_TERMINAL is used and the slot's own is not open.
  */
 enum {
 	INIT_FD_REPORT = 3,
@@ -62,17 +63,17 @@ enum {
 	INIT_FD_STDIN = 6,
 	INIT_FD_STDOUT = 7,
 	INIT_FD_STDERR = 8,
-	INIT_FD_MAX = 9,
+	INIT_FD_MAX = INIT_FD_STDIN + SLOTS_MAX,
 };
 
 typedef struct InitOrders {
 	char **argv;
 	char **environment;
-	char *program;            /* absolute path inside */
-	char *cwd;                /* absolute path inside */
-	uint32_t descriptors;     /* bit n: key n (0, 1, 2) is INIT_FD_STDIN + n; neither this nor terminals:
-				     closed */
-	uint32_t terminals;       /* bit n: key n is the PTY, INIT_FD_TERMINAL */
+	char *program;        /* absolute path inside */
+	char *cwd;            /* absolute path inside */
+	uint32_t descriptors; /* bit n: slot n is INIT_FD_STDIN + n; neither this nor terminals: closed */
+	uint32_t terminals;   /* bit n: slot n (0, 1, 2) is the PTY, INIT_FD_TERMINAL */
+	uint8_t further[SLOTS_FURTHER_MAX];
 	uint32_t file_mode_mask;  /* umask(2) of the agent */
 	bool background;          /* the terminal is another job's: not given to the agent before a resume */
 	uint64_t ignored_signals; /* bit n - 1: the agent begins with signal n ignored */

@@ -81,7 +81,7 @@ typedef struct Plan {
 
 /* One of the caller's descriptors that is a file. */
 typedef struct PlanDescriptor {
-	unsigned number;  /* 0 to 2 */
+	unsigned number;
 	const char *path; /* where it is outside; NULL where that cannot be told */
 	bool writable;    /* by this descriptor, or by opening it again */
 } PlanDescriptor;

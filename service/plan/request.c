@@ -2,7 +2,7 @@
 #include "service/plan/request.h"
 
 /* The two programs may be of different versions while an upgrade is on its way: another layout is refused. */
-#define REQUEST_MAGIC 0x36525343u /* "CSR6" in the file */
+#define REQUEST_MAGIC 0x37525343u /* "CSR7" in the file */
 
 /*
  * Arguments and environment, once more what twins of the environment put into the configuration, the
@@ -14,7 +14,6 @@
 #define USER_BYTES_MAX 255u
 #define WARNINGS_MAX 16u
 #define WARNING_BYTES_MAX 8192u
-#define DESCRIPTORS_ALL 7u /* keys 0, 1 and 2 */
 
 void session_request_done(SessionRequest *request)
 {
@@ -79,8 +78,8 @@ static bool request_is_valid(const SessionRequest *request)
 	       text_is_valid(request->user, USER_BYTES_MAX) && request->home &&
 	       path_is_valid(request->home) && strlen(request->login_shell ?: "") < CS_PATH_BYTES_MAX &&
 	       request->cwd && path_is_valid(request->cwd) && vectors_are_valid(request) &&
-	       (request->descriptors & ~DESCRIPTORS_ALL) == 0 &&
-	       (request->terminals & ~DESCRIPTORS_ALL) == 0 &&
+	       slots_are_valid(request->descriptors, request->further) &&
+	       (request->terminals & ~SLOTS_STANDARD) == 0 &&
 	       (request->file_mode_mask & ~(mode_t)0777) == 0 && purpose_is_valid(request);
 }
 
@@ -107,6 +106,7 @@ int session_request_encode(const SessionRequest *request, uint8_t **ret_data, si
 	pack_string(&w, request->cwd);
 	pack_u32(&w, request->descriptors);
 	pack_u32(&w, request->terminals);
+	pack_bytes(&w, request->further, sizeof(request->further));
 	pack_u8(&w, request->background);
 	pack_u32(&w, request->file_mode_mask);
 	pack_u64(&w, request->ignored_signals);
@@ -126,6 +126,8 @@ int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 {
 	_cleanup_(session_request_done) SessionRequest request = { 0 };
 	uint8_t background, probes;
+	const void *further;
+	size_t n_further;
 	PackReader r;
 	int error;
 
@@ -150,6 +152,9 @@ int session_request_decode(const void *data, size_t size, SessionRequest *ret)
 	request.cwd = unpack_string(&r, CS_PATH_BYTES_MAX);
 	request.descriptors = unpack_u32(&r);
 	request.terminals = unpack_u32(&r);
+	further = unpack_bytes(&r, sizeof(request.further), &n_further);
+	if (n_further > 0)
+		memcpy(request.further, further, n_further);
 	background = unpack_u8(&r);
 	request.background = background == 1;
 	request.file_mode_mask = unpack_u32(&r);

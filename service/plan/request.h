@@ -11,6 +11,7 @@
 #include "dbus/base.h"
 #include "dbus/names.h"
 #include "service/link/inherited.h"
+#include "service/link/slots.h"
 #include "service/plan/config.h"
 
 /* What the session is made for. Whatever it is, the plan is the agent's. */
@@ -32,9 +33,10 @@ typedef struct SessionRequest {
 	char **argv;                     /* the caller's arguments, without the program's name */
 	char **environment;              /* the caller's whole environment; only the plan reads it */
 	char *cwd;                       /* bytes, absolute; not opened by the service */
-	uint32_t descriptors;            /* bit n: key n of Launch was given */
+	uint32_t descriptors;            /* bit n: slot n is not empty */
 	uint32_t terminals;              /* bit n: that descriptor is a terminal */
-	bool background;                 /* the terminal is another job's at the moment */
+	uint8_t further[SLOTS_FURTHER_MAX];
+	bool background; /* the terminal is another job's at the moment */
 	mode_t file_mode_mask;
 	uint64_t ignored_signals; /* bit n - 1: the caller ignores signal n, and so does the agent */
 	Inherited inherited;      /* what a child of the caller has, and so the session */

@@ -28,8 +28,10 @@ static bool is_file(int fd)
 
 static bool is_writable(int fd, const char *link)
 {
-	int flags = fcntl(fd, F_GETFL);
+	int flags = fcntl(fd, F_GETFL), seals = fcntl(fd, F_GET_SEALS);
 
+	if (seals >= 0 && seals & F_SEAL_WRITE)
+		return false;
 	if (flags < 0 || (flags & O_ACCMODE) != O_RDONLY)
 		return true;
 	return access(link, W_OK) == 0;
@@ -51,7 +53,8 @@ static int read_path(const char *link, char **ret)
 	return *ret ? 0 : -ENOMEM;
 }
 
-int descriptor_facts_find(const int fds[static KEYS_MAX], DescriptorFacts *ret)
+int descriptor_facts_find(const int fds[static KEYS_MAX], const uint8_t further[static SLOTS_FURTHER_MAX],
+			  DescriptorFacts *ret)
 {
 	_cleanup_(descriptor_facts_done) DescriptorFacts facts = { 0 };
 
@@ -65,7 +68,7 @@ int descriptor_facts_find(const int fds[static KEYS_MAX], DescriptorFacts *ret)
 		r = read_path(link, &facts.paths[facts.n]);
 		if (r < 0)
 			return r;
-		facts.descriptors[facts.n] = (PlanDescriptor){ .number = i,
+		facts.descriptors[facts.n] = (PlanDescriptor){ .number = slot_number(i, further),
 							       .path = facts.paths[facts.n],
 							       .writable = is_writable(fds[i], link) };
 		facts.n++;

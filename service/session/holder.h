@@ -65,5 +65,5 @@ int holder_proc_outcome(int fd);
  * executed; a negative errno with *ret_problem.
  */
 #define HOLDER_PLACE_MAX 256
-#define HOLDER_PLACE_ANCHORS 10
+#define HOLDER_PLACE_ANCHORS 23
 int holder_execute(Holder *holder, const int *fds, const int *places, size_t n, char **ret_problem);

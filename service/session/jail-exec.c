@@ -8,7 +8,7 @@
 
 #define STRINGIFY_(x) #x
 #define STRINGIFY(x) STRINGIFY_(x)
-#define ARGUMENTS_FD 9
+#define ARGUMENTS_FD 22
 STATIC_ASSERT(ARGUMENTS_FD == JAIL_FD_ARGUMENTS);
 STATIC_ASSERT(HOLDER_PLACE_ANCHORS > JAIL_FD_ARGUMENTS && HOLDER_PLACE_ANCHORS < JAIL_FD_SOURCES);
 STATIC_ASSERT(JAIL_FD_SOURCES + PLAN_MOUNTS_MAX <= HOLDER_PLACE_MAX);
@@ -87,6 +87,8 @@ static int orders_make(const JailExec *jail, Placement *placement)
 			       .background = request->background,
 			       /* Beside anchors.h: a second lock on what the person's shell runs next. */
 			       .forbid_namespaces = request->uid == 0 };
+	if (!stand_in)
+		memcpy(orders.further, request->further, sizeof(orders.further));
 	r = init_orders_encode(&orders, &data, &size);
 	return r < 0 ? r : placement_add_sealed(placement, "orders", data, size, INIT_FD_ORDERS);
 }
@@ -145,7 +147,7 @@ int jail_execute(const JailExec *jail, Holder *holder, char **ret_problem)
 	placement_add(&placement, jail->error_fd, STDERR_FILENO, false);
 	placement_add(&placement, jail->report_fd, INIT_FD_REPORT, false);
 	placement_add(&placement, jail->keys->terminal_fd, INIT_FD_TERMINAL, false);
-	for (int i = 0; i < KEYS_MAX; i++)
-		placement_add(&placement, jail->keys->fds[i], INIT_FD_STDIN + i, false);
+	for (unsigned i = 0; i < KEYS_MAX; i++)
+		placement_add(&placement, jail->keys->fds[i], INIT_FD_STDIN + (int)i, false);
 	return holder_execute(holder, placement.fds, placement.places, placement.n, ret_problem);
 }

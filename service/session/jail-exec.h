@@ -12,7 +12,7 @@
 /* Numbers in bwrap beside those of service/link/report.h. */
 enum {
 	JAIL_FD_ARGUMENTS = INIT_FD_MAX, /* --args */
-	JAIL_FD_SOURCES = 16,            /* and on: what the plan mounts */
+	JAIL_FD_SOURCES = 24,            /* and on: what the plan mounts */
 };
 
 /* bwrap's own command line, the same for all. NULL-terminated. */

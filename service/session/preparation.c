@@ -411,7 +411,7 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	if (r == 0)
 		r = make_temp_root(preparation, &temp_root, &preparation->warnings);
 	if (r == 0)
-		r = descriptor_facts_find(keys->fds, &descriptors);
+		r = descriptor_facts_find(keys->fds, preparation->request->further, &descriptors);
 	if (r < 0)
 		return r;
 	facts = (PlanFacts){ .workspace = preparation->workspace.path ? &preparation->workspace : NULL,

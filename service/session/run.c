@@ -110,10 +110,9 @@ static int cannot_begin(int error)
 
 int session_run(void)
 {
-	SessionInput input = { .fds = { FD_NONE, FD_NONE, FD_NONE },
-			       .guard_fd = FD_NONE,
-			       .state_fd = FD_NONE,
-			       .memory_fd = FD_NONE };
+	SessionInput input = {
+		.fds = SLOTS_NONE, .guard_fd = FD_NONE, .state_fd = FD_NONE, .memory_fd = FD_NONE
+	};
 	_cleanup_(session_freep) Session *session = NULL;
 	_cleanup_(sd_event_unrefp) sd_event *event = NULL;
 	_cleanup_free_ char *problem = NULL;
@@ -123,8 +122,8 @@ int session_run(void)
 	if (r < 0)
 		return cannot_begin(r);
 	/* Before anything is opened: a key that the caller had closed leaves its number free. */
-	for (int i = 0; i < KEYS_MAX; i++)
-		input.fds[i] = fd_if_open(SPAWN_FD_STDIN + i);
+	for (unsigned i = 0; i < KEYS_MAX; i++)
+		input.fds[i] = fd_if_open(SPAWN_FD_OF(i));
 	input.guard_fd = fd_if_open(SPAWN_FD_GUARD);
 	input.state_fd = fd_if_open(SPAWN_FD_STATE);
 	input.memory_fd = fd_if_open(SPAWN_FD_MEMORY);

@@ -64,22 +64,22 @@ int terminal_keys_make(TerminalKeys *keys, int *ret_fd, char **ret_problem)
 	return 0;
 }
 
-static int key_check(int key, int fd, bool terminal, char **ret_problem)
+static int key_check(unsigned key, int fd, bool terminal, char **ret_problem)
 {
 	struct stat st;
 	int flags;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return refuse(ret_problem, -EINVAL, "descriptor %d was announced and is not there", key);
+		return refuse(ret_problem, -EINVAL, "descriptor %u was announced and is not there", key);
 	flags = fcntl(fd, F_GETFL);
 	if (flags < 0 || flags & O_PATH || S_ISDIR(st.st_mode))
 		return refuse(ret_problem, -EINVAL,
-			      "descriptor %d is a directory or a mere path; give a file, pipe or socket",
+			      "descriptor %u is a directory or a mere path; give a file, pipe or socket",
 			      key);
 	if (terminal != (isatty(fd) == 1))
 		return refuse(ret_problem, -EINVAL,
-			      terminal ? "descriptor %d was announced as a terminal and is none"
-				       : "descriptor %d is a terminal; a terminal of the caller does not "
+			      terminal ? "descriptor %u was announced as a terminal and is none"
+				       : "descriptor %u is a terminal; a terminal of the caller does not "
 					 "enter a jail",
 			      key);
 	return 0;
@@ -98,16 +98,16 @@ int terminal_keys_take(TerminalKeys *keys, const int fds[static KEYS_MAX], const
 	_cleanup_(terminal_keys_done) TerminalKeys new = TERMINAL_KEYS_INIT;
 	int r = 0;
 
-	for (int i = 0; i < KEYS_MAX; i++)
+	for (unsigned i = 0; i < KEYS_MAX; i++)
 		new.fds[i] = fds[i];
-	for (int i = 0; r == 0 && i < KEYS_MAX; i++) {
+	for (unsigned i = 0; r == 0 && i < KEYS_MAX; i++) {
 		bool terminal = request->terminals & (1u << i);
 
 		if (!(request->descriptors & (1u << i))) {
 			close_fdp(&new.fds[i]);
 			continue;
 		}
-		r = key_check(i, new.fds[i], terminal, ret_problem);
+		r = key_check(slot_number(i, request->further), new.fds[i], terminal, ret_problem);
 		if (r < 0 || !terminal)
 			continue;
 		if (new.terminal_fd < 0) {

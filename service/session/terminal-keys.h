@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The caller's descriptors 0, 1 and 2, as the service handed them on, examined before any of them goes
+/* The caller's descriptors for the agent, by their slots (service/link/slots.h), as the service handed them on, examined before any of them goes
  * inside. */
 
 #include "dbus/base.h"
 #include "service/plan/request.h"
 
-#define KEYS_MAX 3
+#define KEYS_MAX SLOTS_MAX
 
 typedef struct TerminalKeys {
 	int fds[KEYS_MAX];   /* FD_NONE: the key is closed inside, or is the terminal */
@@ -15,7 +15,7 @@ typedef struct TerminalKeys {
 	char *terminal_path; /* "/dev/pts/N", or NULL */
 } TerminalKeys;
 
-#define TERMINAL_KEYS_INIT ((TerminalKeys){ { FD_NONE, FD_NONE, FD_NONE }, FD_NONE, NULL })
+#define TERMINAL_KEYS_INIT ((TerminalKeys){ SLOTS_NONE, FD_NONE, NULL })
 
 void terminal_keys_done(TerminalKeys *keys);
 /*

@@ -51,10 +51,12 @@ static void test_descriptors(void **state)
 		{ 0, "/home/user/notes \xff.txt", true },
 		{ 1, NULL, true },
 		{ 2, "/var/log/read-only", false },
-		{ 3, "/never", true },
+		{ 63, "/tmp/further", true },
+		{ 200, NULL, false },
 	};
 	static const char *const paths[] = { "/home/user/notes \xff.txt", "/proc/self/fd/1",
-					     "/var/log/read-only" };
+					     "/var/log/read-only", "/tmp/further", "/proc/self/fd/200" };
+	static const bool writable[] = { true, true, false, true, false };
 	BwrapArguments with = { 0 }, without = { 0 };
 	PlanFixture fixture;
 	ExposureRow *rows;
@@ -76,9 +78,9 @@ static void test_descriptors(void **state)
 
 		assert_string_equal(row->path, paths[i]);
 		assert_string_equal(row->kind, "descriptor");
-		assert_string_equal(row->mode, i < 2 ? "rw" : "ro");
+		assert_string_equal(row->mode, writable[i] ? "rw" : "ro");
 		assert_string_equal(row->origin, "caller");
-		assert_non_null(strstr(row->reason, i < 2 ? "changed" : "read"));
+		assert_non_null(strstr(row->reason, writable[i] ? "changed" : "read"));
 	}
 	assert_string_not_equal(rows[n - ELEMENTSOF(paths) - 1].kind, "descriptor");
 	/* They decide nothing about what is seen at their path. */

@@ -391,8 +391,20 @@ static void orders_round_trip_and_refusals(void **state)
 {
 	char *argv[] = { (char *)"claude", (char *)"", (char *)"\xff", NULL };
 	char *environment[] = { (char *)"HOME=/home/x", NULL };
-	const InitOrders good = { argv, environment, (char *)"/bin/x", (char *)"/w", 5, 2,
-				  022,  true,        1ULL << 63 | 2,   true };
+	const InitOrders good = { .argv = argv,
+				  .environment = environment,
+				  .program = (char *)"/bin/x",
+				  .cwd = (char *)"/w",
+				  .descriptors = 5 | 3u << SLOTS_FIRST_FURTHER,
+				  .terminals = 2,
+				  .further = { 3, 63 },
+				  .file_mode_mask = 022,
+				  .background = true,
+				  .ignored_signals = 1ULL << 63 | 2,
+				  .forbid_namespaces = true };
+	static const uint8_t wrong[][3] = {
+		{ 63, 3 }, { 3, 3 }, { 2, 3 }, { 3, 0 }, { 0, 3 }, { 3, 63, 64 }
+	};
 	_cleanup_(init_orders_done) InitOrders out = { 0 };
 	_cleanup_free_ uint8_t *data = NULL;
 	InitOrders bad = good;
@@ -401,7 +413,8 @@ static void orders_round_trip_and_refusals(void **state)
 	assert_int_equal(init_orders_encode(&good, &data, &size), 0);
 	assert_int_equal(init_orders_decode(data, size, &out), 0);
 	assert_string_equal(out.argv[2], "\xff");
-	assert_int_equal(out.descriptors, 5);
+	assert_int_equal(out.descriptors, good.descriptors);
+	assert_memory_equal(out.further, good.further, sizeof(out.further));
 	assert_int_equal(out.terminals, 2);
 	assert_int_equal(out.file_mode_mask, 022);
 	assert_true(out.background);
@@ -420,6 +433,14 @@ static void orders_round_trip_and_refusals(void **state)
 	assert_int_equal(init_orders_encode(&bad, &data, &size), -EINVAL);
 	bad = good;
 	bad.file_mode_mask = 01000;
+	assert_int_equal(init_orders_encode(&bad, &data, &size), -EINVAL);
+	for (size_t i = 0; i < ELEMENTSOF(wrong); i++) {
+		bad = good;
+		memcpy(bad.further, wrong[i], sizeof(wrong[i]));
+		assert_int_equal(init_orders_encode(&bad, &data, &size), -EINVAL);
+	}
+	bad = good;
+	bad.terminals = 1u << SLOTS_FIRST_FURTHER;
 	assert_int_equal(init_orders_encode(&bad, &data, &size), -EINVAL);
 }
 

@@ -10,6 +10,7 @@
 #include <pty.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -167,7 +168,10 @@ static void launch_is_refused(void **state)
 		{ { "shell", "w", none, none, NULL, -1, -1 }, CS_ERROR_BAD_REQUEST, "absolute" },
 		{ { "shell", "", none, none, NULL, -1, -1 }, CS_ERROR_BAD_REQUEST, "absolute" },
 		{ { "shell", "/", none, none, "colour", -1, -1 }, CS_ERROR_BAD_REQUEST, "'colour'" },
-		{ { "shell", "/", none, none, NULL, 3, 0 }, CS_ERROR_BAD_REQUEST, "only 0, 1 and 2" },
+		{ { "shell", "/", none, none, NULL, 256, 0 }, CS_ERROR_BAD_REQUEST, "255 is the last" },
+		{ { "shell", "/", none, none, NULL, 3, 0 },
+		  CS_ERROR_BAD_REQUEST,
+		  "neither a file nor a pipe" },
 		{ { "shell", "/", none, none, NULL, 2, 0 }, CS_ERROR_BAD_REQUEST, "twice" },
 		{ { "shell", "/", too_long, none, NULL, -1, -1 },
 		  CS_ERROR_LIMITS_EXCEEDED,
@@ -208,6 +212,62 @@ static void launch_is_refused(void **state)
 	}
 	free(many);
 	free(long_word);
+}
+
+static int read_keys(void **state, const uint32_t *keys, size_t n, LaunchRequest *ret, sd_bus_error *reterr)
+{
+	_cleanup_message_ sd_bus_message *m = NULL;
+	char *none[] = { NULL };
+
+	assert_true(sd_bus_message_new_method_call(*state, &m, "a.b", "/x", "x.y", "Z") >= 0);
+	assert_true(sd_bus_message_append(m, "s", "shell") >= 0);
+	assert_true(wire_append_vector(m, none) >= 0);
+	assert_true(wire_append_vector(m, none) >= 0);
+	assert_true(wire_append_bytes(m, "/") >= 0);
+	assert_true(sd_bus_message_open_container(m, 'a', "{uh}") >= 0);
+	for (size_t i = 0; i < n; i++) {
+		/* What is at a key is known again by its size. */
+		_cleanup_close_ int fd = memfd_create("key", MFD_CLOEXEC);
+
+		assert_true(fd >= 0);
+		assert_int_equal(ftruncate(fd, keys[i]), 0);
+		assert_true(sd_bus_message_append(m, "{uh}", keys[i], fd) >= 0);
+	}
+	assert_true(sd_bus_message_close_container(m) >= 0);
+	assert_true(sd_bus_message_append(m, "a{sv}", 0) >= 0);
+	assert_true(sd_bus_message_seal(m, 1, 0) >= 0);
+	assert_true(sd_bus_message_rewind(m, true) >= 0);
+	return launch_request_read(m, ret, reterr);
+}
+
+static void further_ones_have_an_order(void **state)
+{
+	static const uint32_t keys[] = { 63, 5, 255, 1, 3 }, twice[] = { 5, 63, 5 };
+	static const uint8_t order[] = { 3, 5, 63, 255, 0 };
+	_cleanup_(launch_request_done) LaunchRequest request = LAUNCH_REQUEST_INIT;
+	_cleanup_bus_error_ sd_bus_error error = SD_BUS_ERROR_NULL, other = SD_BUS_ERROR_NULL;
+	LaunchRequest none = LAUNCH_REQUEST_INIT;
+	uint32_t many[SLOTS_FURTHER_MAX + 1];
+	struct stat st;
+
+	assert_int_equal(read_keys(state, keys, ELEMENTSOF(keys), &request, &error), 0);
+	assert_int_equal(request.descriptors, 2 | 15u << SLOTS_FIRST_FURTHER);
+	assert_memory_equal(request.further, order, sizeof(order));
+	assert_true(slots_are_valid(request.descriptors, request.further));
+	for (unsigned slot = 0; slot < SLOTS_MAX; slot++) {
+		assert_int_equal(request.fds[slot] >= 0, request.descriptors >> slot & 1);
+		if (request.fds[slot] < 0)
+			continue;
+		assert_int_equal(fstat(request.fds[slot], &st), 0);
+		assert_int_equal(st.st_size, slot_number(slot, request.further));
+	}
+
+	assert_true(read_keys(state, twice, ELEMENTSOF(twice), &none, &error) < 0);
+	assert_non_null(strstr(error.message, "twice"));
+	for (size_t i = 0; i < ELEMENTSOF(many); i++)
+		many[i] = 40 - (uint32_t)i;
+	assert_true(read_keys(state, many, ELEMENTSOF(many), &none, &other) < 0);
+	assert_non_null(strstr(other.message, "more than 13"));
 }
 
 static void configuration_file(const char *path, int expected, const char *words)
@@ -265,8 +325,11 @@ static void requests_are_sealed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kinds_of_descriptors), cmocka_unit_test(launch_is_read),
-		cmocka_unit_test(launch_is_refused),    cmocka_unit_test(configuration_is_root_s_alone),
+		cmocka_unit_test(kinds_of_descriptors),
+		cmocka_unit_test(launch_is_read),
+		cmocka_unit_test(launch_is_refused),
+		cmocka_unit_test(further_ones_have_an_order),
+		cmocka_unit_test(configuration_is_root_s_alone),
 		cmocka_unit_test(requests_are_sealed),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
