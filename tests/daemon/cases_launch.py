@@ -134,7 +134,15 @@ def descriptors(machine, watch):
                            ("mem", "/proc"), ("namespace", "/proc")):
             for key in (0, 2):
                 refused("BadRequest", words, user.launch, b"run", fds={key: bad})
-        refused("BadRequest", "only 0, 1 and 2", user.launch, b"run", fds={3: "null"})
+        for good in ("file", "pipe", "memfd"):
+            _, path, _ = user.launch(b"run", fds={63: good})
+            warnings(user, path, "fd 13")
+        for bad in ("null", "stream", "pty", "directory", "eventfd", "epoll", "pidfd"):
+            refused("BadRequest", "Descriptor 63 is neither a file nor a pipe", user.launch, b"run", fds={63: bad})
+        for bad in ("status", "mem", "namespace"):
+            refused("BadRequest", "Descriptor 63 is a file of /proc", user.launch, b"run", fds={63: bad})
+        refused("BadRequest", "Descriptor 63", user.launch, b"run", fds={63: "path"})
+        refused("BadRequest", "255 is the last", user.launch, b"run", fds={256: "file"})
         refused("BadRequest", "another terminal", user.launch, b"run", fds={0: "pty", 1: "pty-2"})
         refused("BadRequest", "own terminal", user.launch, b"run", fds={0: "tty"})
     with Caller(0) as root:
