@@ -134,6 +134,8 @@
 /* What the marker holds: the profile's name, and the absolute path inside of the agent's program. */
 #define CS_MARKER_FORMAT "%s\n%s\n"
 #define CS_TEMP_ROOT "/var/tmp/claude-agent"
+/* Inside: the workspace of an agent that needs none, empty and gone with the session. */
+#define CS_NO_WORKSPACE "/tmp/no-workspace"
 /* What a session's checks aim at (its user's socket; see service/link/bait-name.h), where every jail has a
  * /tmp of its own. */
 #define CS_BAIT_FORMAT "/tmp/.claude-sandbox-%s"

@@ -300,6 +300,21 @@ int launch_check_agent(Launch *launch, sd_bus_error *reterr)
 	return -EINVAL;
 }
 
+/* What it fetched would be gone with the jail, or lie where no launch looks for it. */
+static int check_update(const Launch *launch, sd_bus_error *reterr)
+{
+	const char *name = launch->profile->name;
+
+	if (launch->kind->purpose != PURPOSE_AGENT || !profile_updates(launch->profile, launch->request.argv))
+		return 0;
+	sd_bus_error_setf(
+		reterr, CS_ERROR_BAD_REQUEST,
+		"%s does not update itself in a jail; run 'sudo claude-sandbox install %s', or for one of "
+		"your own '~/.local/bin/%s %s'.",
+		name, name, name, launch->request.argv[0]);
+	return -EPERM;
+}
+
 void launch_continue(Launch *launch)
 {
 	sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -408,6 +423,8 @@ int launch_begin(Manager *manager, Client *client, sd_bus_message *call, const c
 		r = check_configuration(launch, reterr);
 	if (r >= 0)
 		r = launch_check_agent(launch, reterr);
+	if (r >= 0)
+		r = check_update(launch, reterr);
 	if (r >= 0)
 		r = launch_ask(launch, call, action);
 	if (r < 0) {

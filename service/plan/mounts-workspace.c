@@ -24,6 +24,11 @@ int build_check_workspace(PlanBuild *build)
 	_cleanup_(plan_node_done) PlanNode here = PLAN_NODE_INIT;
 	_cleanup_free_ char *problem = NULL, *root = NULL;
 
+	if (build->facts && build->facts->no_workspace) {
+		build->plan->workspace = strdup(CS_NO_WORKSPACE);
+		build->plan->cwd = strdup(CS_NO_WORKSPACE);
+		return build->plan->workspace && build->plan->cwd ? 0 : -ENOMEM;
+	}
 	if (given && build_config_path(build, given, &root) < 0)
 		return -ENOMEM;
 	const char *wanted = root ?: cwd;
@@ -140,6 +145,9 @@ int build_workspace(PlanBuild *build)
 	_cleanup_free_ char *root = NULL;
 	size_t index = 0;
 
+	if (build->facts->no_workspace)
+		return plan_add_tmpfs(build->plan, CS_NO_WORKSPACE, 0700, ENTRY_PRIVATE, "arguments",
+				      "an empty workspace: the current directory may not be one");
 	if (given && build_config_path(build, given, &root) < 0)
 		return -ENOMEM;
 	const ConfigValue *value = config_next(&build->request->config, CONFIG_WORKSPACE_ROOT, &index);

@@ -31,6 +31,9 @@ static const Profile profiles[] = {
 		.transcripts_kept = TRANSCRIPTS_DASHED,
 		.first_arguments = LIST(),
 		.removed_arguments = LIST("--chrome"),
+		.anywhere = LIST("--help", "--version", "-h", "-v", "auth", "auto-mode", "doctor", "mcp",
+				 "plugin", "plugins", "setup-token"),
+		.updates = LIST("install", "update", "upgrade"),
 		/* Work in the background dies with the session, so Claude must not promise it; no browser is
 		 * reachable (a variable, since an argument would come before its subcommands); its own updates
 		 * would only fill a private directory, hundreds of MiB at a time. */
@@ -60,6 +63,9 @@ static const Profile profiles[] = {
 		 * the session. Codex takes the option before any subcommand. */
 		.first_arguments = LIST("-c", "features.daemon_auto_start=false"),
 		.removed_arguments = LIST(),
+		.anywhere = LIST("--help", "--version", "-V", "-h", "completion", "doctor", "features",
+				 "help", "login", "logout", "mcp", "plugin"),
+		.updates = LIST("update"),
 		.variables = LIST("CODEX_UPDATE_DISABLED=1"),
 		.beside = "codex-path", /* the ripgrep that it brings; more lies next to it */
 		.skills = "skills",
@@ -82,6 +88,8 @@ static const Profile profiles[] = {
 		.transcripts_kept = TRANSCRIPTS_FRAMED,
 		.first_arguments = LIST(),
 		.removed_arguments = LIST(),
+		.anywhere = LIST("--help", "--list-models", "--version", "-h", "-v", "config", "list"),
+		.updates = LIST(),
 		.variables = LIST("PI_SKIP_VERSION_CHECK=1"),
 		.skills = "agent/skills",
 	},
@@ -96,6 +104,8 @@ static const Profile profiles[] = {
 		.program_keys = LIST(),
 		.first_arguments = LIST(),
 		.removed_arguments = LIST(),
+		.anywhere = LIST(),
+		.updates = LIST(),
 		/* What Debian's /etc/bash.bashrc puts before the prompt: nobody types on the wrong side. */
 		.variables = LIST("debian_chroot=jail"),
 		.system_program = "/bin/bash",
@@ -191,6 +201,16 @@ static bool list_has(const char *const *list, const char *string)
 		if (streq(list[i], string))
 			return true;
 	return false;
+}
+
+bool profile_works_anywhere(const Profile *profile, char *const *argv)
+{
+	return argv && argv[0] && list_has(profile->anywhere, argv[0]);
+}
+
+bool profile_updates(const Profile *profile, char *const *argv)
+{
+	return argv && argv[0] && list_has(profile->updates, argv[0]);
 }
 
 char **profile_arguments(const Profile *profile, const char *program, char *const *argv)

@@ -40,6 +40,8 @@ typedef struct Profile {
 	Transcripts transcripts_kept;
 	const char *const *first_arguments;   /* put before the caller's */
 	const char *const *removed_arguments; /* exact matches taken out of the caller's */
+	const char *const *anywhere;          /* a first argument with which it works in no directory */
+	const char *const *updates;           /* a first argument with which it replaces its own program */
 	const char *const *variables;         /* NAME=VALUE; "$HOME" at the start of a value is the home */
 	const char *skills;                   /* directory below the state */
 	bool temp_root;                       /* CLAUDE_CODE_TMPDIR is set to the workspace's temp root */
@@ -63,6 +65,9 @@ bool profile_is_directory(const char *name);
  * a file; -ENOMEM.
  */
 int profile_find_transcripts(const Profile *profile, const char *cwd, char **ret);
+/* With these arguments of the caller's: does the agent need a workspace? Does it replace its program? */
+bool profile_works_anywhere(const Profile *profile, char *const *argv);
+bool profile_updates(const Profile *profile, char *const *argv);
 /* The arguments as the agent gets them, argv[0] = program. NULL-terminated, to be freed with strings_free();
  * NULL without memory. */
 char **profile_arguments(const Profile *profile, const char *program, char *const *argv);

@@ -4,6 +4,7 @@
 #include "base/paths.h"
 #include "dbus/causes.h"
 #include "dbus/names.h"
+#include "service/plan/agent-find.h"
 #include "service/session/descriptor-facts.h"
 #include "service/session/git-config.h"
 #include "service/session/git-places.h"
@@ -19,8 +20,10 @@ static int find_cwd(const Preparation *preparation, char **ret)
 	_cleanup_(plan_node_done) PlanNode here = PLAN_NODE_INIT;
 	const char *cwd = preparation->request->cwd;
 
-	if (cwd && view.resolve(view.userdata, cwd, &here) == 0 && S_ISDIR(here.mode) &&
-	    path_is_within(here.path, preparation->workspace.path))
+	if (preparation->no_workspace)
+		*ret = strdup(CS_NO_WORKSPACE);
+	else if (cwd && view.resolve(view.userdata, cwd, &here) == 0 && S_ISDIR(here.mode) &&
+		 path_is_within(here.path, preparation->workspace.path))
 		*ret = TAKE_PTR(here.path);
 	else
 		*ret = strdup(preparation->workspace.path);
@@ -33,19 +36,20 @@ int preparation_make_state(Preparation *preparation)
 	int r;
 
 	/* The plan says why there is none. */
-	if (!preparation->workspace.path)
+	if (!preparation->workspace.path && !preparation->no_workspace)
 		return 0;
 	r = find_cwd(preparation, &preparation->cwd);
 	return r < 0 ? r
-		     : project_state_open(&(ProjectStateOptions){ .view = view_functions(&preparation->view),
-								  .profile = preparation->profile,
-								  .home = request->home,
-								  .workspace = preparation->workspace.path,
-								  .cwd = preparation->cwd,
-								  .uid = request->uid,
-								  .all_transcripts = config_history_all(
-									  &request->config) },
-					  &preparation->project, &preparation->warnings);
+		     : project_state_open(
+			       &(ProjectStateOptions){
+				       .view = view_functions(&preparation->view),
+				       .profile = preparation->profile,
+				       .home = request->home,
+				       .workspace = preparation->workspace.path ?: CS_NO_WORKSPACE,
+				       .cwd = preparation->cwd,
+				       .uid = request->uid,
+				       .all_transcripts = config_history_all(&request->config) },
+			       &preparation->project, &preparation->warnings);
 }
 
 int preparation_init(Preparation *preparation, const SessionRequest *request, const Profile *profile,
@@ -72,7 +76,14 @@ int preparation_init(Preparation *preparation, const SessionRequest *request, co
 	if (r < 0)
 		return r;
 	functions = view_functions(&preparation->view);
-	if (functions.resolve(&preparation->view, path, &preparation->workspace) == 0)
+	if (profile_works_anywhere(profile, request->argv) &&
+	    !config_text(&request->config, CONFIG_WORKSPACE_ROOT)) {
+		_cleanup_free_ char *problem = NULL;
+
+		preparation->no_workspace = agent_check_directory(request, &functions, &problem) < 0;
+	}
+	if (!preparation->no_workspace &&
+	    functions.resolve(&preparation->view, path, &preparation->workspace) == 0)
 		r = view_add_writable(&preparation->view, preparation->workspace.path);
 	while (r == 0 && (value = config_next(&request->config, CONFIG_ALLOW_WRITE, &index))) {
 		_cleanup_(plan_node_done) PlanNode node = PLAN_NODE_INIT;
@@ -282,7 +293,7 @@ static int find_shown(const Preparation *preparation, const PlanFacts *facts, ch
 		for (size_t j = 0; r == 0 && of_all[j]; j++)
 			r = add_shown(preparation, homes[i], of_all[j], &shown);
 	}
-	if (r == 0)
+	if (r == 0 && !preparation->no_workspace)
 		r = add_shown(preparation, NULL,
 			      config_text(&preparation->request->config, CONFIG_WORKSPACE_ROOT)
 				      ?: preparation->request->cwd,
@@ -415,6 +426,7 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	if (r < 0)
 		return r;
 	facts = (PlanFacts){ .workspace = preparation->workspace.path ? &preparation->workspace : NULL,
+			     .no_workspace = preparation->no_workspace,
 			     .private_proc = network->private_proc,
 			     .git_config = git_config,
 			     .resolver = preparation->names.text,
