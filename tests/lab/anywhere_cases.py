@@ -58,11 +58,10 @@ def an_update(lab):
     """One line says what updates; nothing is started."""
     for agent, words in (("claude", ("update", "upgrade", "install")), ("codex", ("update",))):
         path = f"{ALICE.home}/.local/bin/{agent}"
-        machine.write(path, "#!/bin/sh\necho STARTED >>~/started\nrm -f ~/.local/bin/*\n", 0o755, ALICE)
+        machine.write(path, "#!/bin/sh\necho STARTED\nrm -f ~/.local/bin/*\n", 0o755, ALICE)
         for word in words:
             result = lab.run([f"/usr/local/bin/{agent}", word])
             result.refused(125, f"sudo claude-sandbox install {agent}", f"~/.local/bin/{agent} {word}")
         # a prompt about it is one
         holds(b"does not update itself" not in lab.run([f"/usr/local/bin/{agent}", "-p", "update"]).err, "a prompt")
         holds(os.path.exists(path), "it is there")
-    equal(lab.sessions(), [])
