@@ -19,6 +19,7 @@ void caller_facts_done(CallerFacts *facts)
 	free(facts->oom_score_adj);
 	free(facts->selinux);
 	free(facts->login_uid);
+	free(facts->cgroups);
 	free(facts->cgroup);
 	*facts = (CallerFacts){ 0 };
 }
@@ -121,8 +122,11 @@ static int read_inherited(pid_t pid, CallerFacts *facts)
 		facts->login_uid = NULL;
 	}
 
+	r = proc_read(pid, "cgroup", &facts->cgroups);
+	if (r == -ENOMEM || r == -ESRCH)
+		return r;
 	/* Staying below it narrows; a session that is none of its caller's gains nothing by another one. */
-	facts->cgroup = cgroups_of(pid);
+	facts->cgroup = facts->cgroups ? cgroup_find_own(facts->cgroups) : NULL;
 	inherited_read(pid, &facts->inherited);
 	return proc_limits(pid, facts->limits);
 }

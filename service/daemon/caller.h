@@ -23,7 +23,8 @@ typedef struct CallerFacts {
 	struct rlimit limits[RLIM_NLIMITS];
 	char *oom_score_adj; /* as the kernel writes them, without the line's end */
 	char *login_uid;     /* NULL where there is none */
-	char *cgroup;        /* of cgroup2, as /proc/PID/cgroup says; NULL where there is none */
+	char *cgroups;       /* what /proc/PID/cgroup says */
+	char *cgroup;        /* of cgroup2, from it; NULL where there is none */
 	char *selinux;       /* the context to be executed in; NULL: the service's own, or SELinux is off */
 	dev_t terminal;      /* its controlling terminal, 0 for none */
 } CallerFacts;

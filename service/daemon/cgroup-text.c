@@ -42,6 +42,96 @@ char *cgroup_find_own(const char *cgroup)
 	return NULL;
 }
 
+char *cgroup_find_slice(const char *path)
+{
+	const char *rest = starts_with(path, "/user.slice/user-");
+	size_t n = rest ? strspn(rest, "0123456789") : 0;
+	const char *end = n > 0 ? starts_with(rest + n, ".slice") : NULL;
+
+	return end && (*end == '\0' || *end == '/') ? strndup(path, (size_t)(end - path)) : NULL;
+}
+
+/* Behind "N:". Return: NULL for version 2's line, which names no controllers, and for what is none. */
+static const char *line_of_v1(const char *line)
+{
+	size_t n = strspn(line, "0123456789");
+
+	return n > 0 && line[n] == ':' && line[n + 1] != ':' ? line + n + 1 : NULL;
+}
+
+char *cgroup_next_v1(const char **text)
+{
+	while (**text) {
+		const char *fields = line_of_v1(*text), *end = strchrnul(*text, '\n');
+		size_t n = fields ? strcspn(fields, ":\n") : 0;
+
+		*text = *end ? end + 1 : end;
+		if (fields && fields[n] == ':')
+			return strndup(fields, n);
+	}
+	return NULL;
+}
+
+char *cgroup_find_v1(const char *cgroup, const char *controllers)
+{
+	for (const char *line = cgroup; *line;) {
+		const char *fields = line_of_v1(line), *end = strchrnul(line, '\n');
+		const char *path = fields ? starts_with(fields, controllers) : NULL;
+
+		if (path && path[0] == ':' && path[1] == '/')
+			return strndup(path + 1, (size_t)(end - path - 1));
+		line = *end ? end + 1 : end;
+	}
+	return NULL;
+}
+
+/* Does "rw,cpu,cpuacct" have all of "cpuacct,cpu"? */
+static bool options_have(const char *options, const char *controllers)
+{
+	while (*controllers) {
+		size_t n = strcspn(controllers, ","), m = 0;
+		bool found = false;
+
+		for (const char *option = options; !found && *option; option += m + (option[m] == ',')) {
+			m = strcspn(option, ",");
+			found = m == n && memcmp(option, controllers, n) == 0;
+		}
+		if (!found)
+			return false;
+		controllers += n + (controllers[n] == ',');
+	}
+	return true;
+}
+
+char *cgroup_find_v1_directory(const char *mountinfo, const char *controllers, const char *path)
+{
+	for (const char *line = mountinfo; *line;) {
+		const char *end = strchrnul(line, '\n'), *below;
+		_cleanup_free_ char *copy = strndup(line, (size_t)(end - line));
+		char *fields[6], *rest = copy, *type, *directory;
+
+		if (!copy)
+			return NULL;
+		line = *end ? end + 1 : end;
+		type = strstr(copy, " - ");
+		if (!type || !starts_with(type + 3, "cgroup ") ||
+		    !options_have(strrchr(copy, ' ') + 1, controllers))
+			continue;
+		/* mount id, parent id, device, root, mount point */
+		for (int i = 0; i < 5; i++)
+			fields[i] = rest ? strsep(&rest, " ") : NULL;
+		if (!fields[3] || !fields[4] || fields[4][0] != '/')
+			continue;
+		octal_unescape(fields[3]);
+		octal_unescape(fields[4]);
+		if (!cgroup_is_above(fields[3], path))
+			continue;
+		below = streq(fields[3], "/") ? path : path + strlen(fields[3]);
+		return asprintf(&directory, "%s%s", fields[4], below) < 0 ? NULL : directory;
+	}
+	return NULL;
+}
+
 static const char *suffix_of(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);

@@ -19,6 +19,22 @@ char *cgroup_find_mount(const char *mountinfo);
 char *cgroup_find_own(const char *cgroup);
 
 /*
+ * The slice of the user to whose login a group belongs ("/user.slice/user-1000.slice", systemd.slice(5)).
+ * Return: as above.
+ */
+char *cgroup_find_slice(const char *path);
+
+/*
+ * Version 1 has hierarchies of its own, a line for each: "4:memory:/a", "2:cpu,cpuacct:/b", "1:name=systemd:/c".
+ * Return: the path in the one of these controllers, as above.
+ */
+char *cgroup_find_v1(const char *cgroup, const char *controllers);
+/* The next of them in *text, which moves on. Return: its controllers, to be freed; NULL at the end. */
+char *cgroup_next_v1(const char **text);
+/* The directory of a path in the hierarchy of these controllers. Return: as above. */
+char *cgroup_find_v1_directory(const char *mountinfo, const char *controllers, const char *path);
+
+/*
  * Does this file of a group take something from what is in it? Files whose names end in ".max" or ".high",
  * cgroup.max.depth and cgroup.max.descendants limit unless each line's value begins with "max"; cpuset.cpus
  * and cpuset.mems unless they are empty.

@@ -182,11 +182,23 @@ bool cgroup_carries_limits(const char *mount, const char *path, const char *base
 	return !at;
 }
 
-/* Must this caller's session stay below its group? */
-static bool must_stay(const Cgroups *cgroups, const char *caller)
+/* Must this session stay below its caller's group? */
+static bool must_stay(const Cgroups *cgroups, const CgroupWish *wish)
 {
-	return cgroups->mount && caller && !strstr(caller, "/..") &&
-	       cgroup_carries_limits(cgroups->mount, caller, cgroups->tree ?: "/");
+	const char *caller = wish->caller, *base = cgroups->tree ?: "/";
+	_cleanup_free_ char *slice = NULL;
+
+	if (!cgroups->mount || !caller || strstr(caller, "/.."))
+		return false;
+	if (cgroups->systemd && !cgroup_is_above(caller, base)) {
+		slice = cgroup_find_slice(caller);
+		if (!slice)
+			return true;
+		/* Users make units of their own. */
+		if (wish->by_name)
+			return false;
+	}
+	return cgroup_carries_limits(cgroups->mount, caller, slice ?: base);
 }
 
 static int make_name(const char *parent, char **ret)
@@ -282,19 +294,19 @@ int cgroups_make(Cgroups *cgroups, const CgroupWish *wish, char **ret_path)
 {
 	if (!cgroups->mount)
 		return -EOPNOTSUPP;
-	if (must_stay(cgroups, wish->caller))
+	if (must_stay(cgroups, wish))
 		return make_below_caller(cgroups, wish, ret_path);
 	return cgroups->tree ? make_in_tree(cgroups, wish, ret_path) : -EOPNOTSUPP;
 }
 
-char *cgroups_plan_scope(const Cgroups *cgroups, uid_t uid)
+char *cgroups_plan_scope(const Cgroups *cgroups, const CgroupWish *wish)
 {
 	_cleanup_free_ char *slice = NULL, *path = NULL;
 
-	if (!cgroups->systemd || !cgroups->mount)
+	if (!cgroups->systemd || !cgroups->mount || must_stay(cgroups, wish))
 		return NULL;
 	/* systemd.slice(5): a dash in its name is a level of the hierarchy. */
-	if (asprintf(&slice, "/user.slice/user-%u.slice", uid) < 0) {
+	if (asprintf(&slice, "/user.slice/user-%u.slice", wish->uid) < 0) {
 		slice = NULL;
 		return NULL;
 	}
@@ -306,22 +318,22 @@ char *cgroups_plan_scope(const Cgroups *cgroups, uid_t uid)
 bool cgroups_offers(const Cgroups *cgroups, const CgroupWish *wish, const char *controller)
 {
 	_cleanup_free_ char *directory = NULL, *text = NULL;
-	bool stays = !cgroups->systemd && must_stay(cgroups, wish->caller);
+	bool stays = must_stay(cgroups, wish), scope = cgroups->systemd && !stays;
 
-	if (!cgroups->mount || (!cgroups->systemd && !stays && !cgroups->tree))
+	if (!cgroups->mount || (!scope && !stays && !cgroups->tree))
 		return false;
 	/* systemd hands down what the root has; others can be had by whoever has them for those below. */
-	directory = cgroups->systemd ? strdup(cgroups->mount)
-				     : join(cgroups->mount, stays ? wish->caller : cgroups->tree, "");
-	text = directory ? cgroup_file_read(directory, cgroups->systemd ? "cgroup.controllers"
-									: "cgroup.subtree_control")
-			 : NULL;
+	directory = scope ? strdup(cgroups->mount)
+			  : join(cgroups->mount, stays ? wish->caller : cgroups->tree, "");
+	text = directory
+		       ? cgroup_file_read(directory, scope ? "cgroup.controllers" : "cgroup.subtree_control")
+		       : NULL;
 	return text && cgroup_text_has(text, controller);
 }
 
 bool cgroups_are_possible(const Cgroups *cgroups, const CgroupWish *wish)
 {
-	return cgroups->mount && (cgroups->systemd || cgroups->tree || must_stay(cgroups, wish->caller));
+	return cgroups->mount && (cgroups->systemd || cgroups->tree || must_stay(cgroups, wish));
 }
 
 int cgroups_enter(int directory_fd, pid_t pid)
@@ -337,6 +349,32 @@ int cgroups_enter(int directory_fd, pid_t pid)
 	}
 	(void)snprintf(text, sizeof(text), "%d", pid);
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
+}
+
+int cgroups_follow_v1(const char *text)
+{
+	_cleanup_free_ char *own = NULL, *mountinfo = NULL;
+	const char *next = text;
+	int r = proc_read(getpid(), "cgroup", &own);
+
+	while (r >= 0) {
+		_cleanup_free_ char *controllers = cgroup_next_v1(&next), *theirs = NULL, *ours = NULL,
+				    *directory = NULL;
+
+		if (!controllers)
+			return 0;
+		theirs = cgroup_find_v1(text, controllers);
+		ours = cgroup_find_v1(own, controllers);
+		if (!theirs || strstr(theirs, "/..") || (ours && streq(theirs, ours)))
+			continue;
+		if (!mountinfo)
+			r = proc_read(getpid(), "mountinfo", &mountinfo);
+		if (r >= 0)
+			directory = cgroup_find_v1_directory(mountinfo, controllers, theirs);
+		if (r >= 0)
+			r = directory ? cgroup_file_write(directory, "cgroup.procs", "0") : -ENOENT;
+	}
+	return r;
 }
 
 bool cgroups_has(Cgroups *cgroups, const char *path)

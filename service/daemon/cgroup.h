@@ -4,9 +4,11 @@
 /*
  * A control group for each session (cgroup v2, admin-guide/cgroup-v2.rst of the kernel), so that whatever a
  * session leaves running ends with it and that it can be limited. Where it lies:
- *  - with systemd, a scope in the user's slice, made by systemd (scope.h): whatever the administrator has set
- * for that user holds, and the service's unit has no part in it;
- *  - else, where the caller is in a group that has a limit which does not hold for the service, below that
+ *  - with systemd and a caller in a user's slice, a scope in the user's slice, made by systemd (scope.h): whatever
+ * the administrator has set for that user holds, and the service's unit has no part in it. Not where the
+ * caller is in a unit with limits of its own there, unless the configuration has limits, which no unit of a user
+ * may undo;
+ *  - with systemd and a caller elsewhere (a job, a service), or where the caller is in a group that has a limit which does not hold for the service, below that
  * group: a session must not be a way out of it. Where no group can be made there, in the caller's group
  * itself;
  *  - else in claude-sandbox/UID below the service's own group.
@@ -32,6 +34,7 @@ typedef struct CgroupWish {
 	uid_t uid;
 	const char *caller;             /* its group, as /proc/PID/cgroup says; NULL: not known */
 	uint64_t memory_max, tasks_max; /* 0: no limit */
+	bool by_name;                   /* the configuration asks for one of them */
 } CgroupWish;
 
 /* What holds for a group, as its files say. */
@@ -48,7 +51,12 @@ typedef struct CgroupLimits {
 int cgroups_make(Cgroups *cgroups, const CgroupWish *wish, char **ret_path);
 /* The group of a scope that systemd is to make. Return: a path as above, to be freed; NULL where there is no
  * systemd or no hierarchy, or without memory. */
-char *cgroups_plan_scope(const Cgroups *cgroups, uid_t uid);
+char *cgroups_plan_scope(const Cgroups *cgroups, const CgroupWish *wish);
+/*
+ * This process enters the groups of version 1 in which its caller is (text: /proc/PID/cgroup), where they are not
+ * its own already. Return: 0 or a negative errno.
+ */
+int cgroups_follow_v1(const char *text);
 /* Would a group for this wish get a limit of it? controller: "memory" or "pids". */
 bool cgroups_offers(const Cgroups *cgroups, const CgroupWish *wish, const char *controller);
 /* Can a group be made for it, with or without limits? */

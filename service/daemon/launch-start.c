@@ -174,7 +174,10 @@ static const char *origin_of(const Config *config, ConfigKey key)
 static int make_cgroup(Making *making, char **ret_problem)
 {
 	Launch *launch = making->launch;
+	const char *memory = origin_of(&launch->config, CONFIG_MEMORY_MAX),
+		   *tasks = origin_of(&launch->config, CONFIG_TASKS_MAX);
 	const CgroupWish wish = {
+		.by_name = memory || tasks,
 		.uid = making->user.uid,
 		.caller = launch->facts.cgroup,
 		.memory_max = config_number(&launch->config, CONFIG_MEMORY_MAX),
@@ -184,9 +187,7 @@ static int make_cgroup(Making *making, char **ret_problem)
 
 	r = session_group_begin(making->manager->cgroups, &wish, making->id, &launch->group);
 	if (r >= 0)
-		r = session_group_warn(making->manager->cgroups, &wish,
-				       origin_of(&launch->config, CONFIG_MEMORY_MAX),
-				       origin_of(&launch->config, CONFIG_TASKS_MAX), &making->warnings);
+		r = session_group_warn(making->manager->cgroups, &wish, memory, tasks, &making->warnings);
 	return r >= 0 || r == -ENOMEM
 		       ? r
 		       : refuse(ret_problem, r, "The session's files below %s cannot be made: %s.",

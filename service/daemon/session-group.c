@@ -98,7 +98,7 @@ int session_group_begin(Cgroups *cgroups, const CgroupWish *wish, const char *id
 	group->wish.caller = group->caller;
 	if (wish->caller && !group->caller)
 		return -ENOMEM;
-	group->path = cgroups_plan_scope(cgroups, wish->uid);
+	group->path = cgroups_plan_scope(cgroups, wish);
 	if (group->path) {
 		if (pipe2(pipe_fds, O_CLOEXEC) < 0)
 			return -errno;

@@ -30,6 +30,7 @@
 
 #include "dbus/errors.h"
 #include "dbus/names.h"
+#include "service/daemon/cgroup.h"
 #include "service/daemon/proc.h"
 #include "service/daemon/selinux.h"
 #include "service/link/pack.h"
@@ -299,6 +300,10 @@ _noreturn_ static void child_run(const SpawnPlan *plan, int pipe_fd, bool in_cgr
 		if (r < 0)
 			child_fail(pipe_fd, SPAWN_STAGE_CGROUP, -r);
 	}
+	/* systemd has put it into its place in all of them. */
+	r = plan->wait_fd < 0 && plan->facts->cgroups ? cgroups_follow_v1(plan->facts->cgroups) : 0;
+	if (r < 0)
+		child_fail(pipe_fd, SPAWN_STAGE_CGROUP, -r);
 	if (setsid() < 0)
 		child_fail(pipe_fd, SPAWN_STAGE_SESSION, errno);
 	if (chdir("/") < 0)

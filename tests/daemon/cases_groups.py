@@ -212,6 +212,78 @@ def systemd_makes_a_scope(machine, watch):
 
 
 @case
+def a_job_is_not_left(machine, watch):
+    """With systemd: a login's session is a scope; a job, a service, and a unit with limits keep theirs."""
+    own_bus_policy(machine)
+    slice_ = f"user.slice/user-{USER}.slice"
+    limit = ("cgroup.max.descendants", "7")
+    rows = (("user.slice/user-1234.slice/session-2.scope", None, "", None),
+            (f"{slice_}/session-1.scope", None, "", None),
+            (f"{slice_}/session-1.scope", None, "memory-max = 512M\n", None),
+            (f"{slice_}/user@1.service/app.slice/run-1.scope", limit, "", f"{slice_}/user@1.service/app.slice/run-1.scope/"),
+            # what the administrator has set cannot be undone by a unit of the user's
+            (f"{slice_}/user@1.service/app.slice/run-1.scope", limit, "memory-max = 512M\n", None),
+            ("system.slice/slurmstepd.scope/job_7/step_0/task_0", None, "", "system.slice/slurmstepd.scope/job_7/step_0/task_0/"),
+            ("system.slice/some.service", None, "memory-max = 512M\n", "system.slice/some.service/"))
+    for name, limits, configuration, wanted in rows:
+        machine.configure(configuration)
+        top = name.split("/", maxsplit=1)[0]
+        with Systemd("good"), (group(top) if top != "user.slice" else contextlib.nullcontext()), Caller(USER) as user:
+            place = f"{cgroup2()}/{name}"
+            os.makedirs(place, exist_ok=True)
+            if limits:
+                put(f"{place}/{limits[0]}", limits[1])
+            before = group_of(user.pid)
+            put(f"{place}/cgroup.procs", str(user.pid))
+            user.launch(b"run")
+            pid, = processes("session")
+            found = group_of(pid)
+            if wanted:
+                assert found.startswith(f"/{wanted}claude-sandbox-") and not found.endswith(".scope"), (name, found)
+            else:
+                assert found.startswith(f"/{slice_}/claude-sandbox-") and found.endswith(".scope"), (name, found)
+            user.close_fds()
+            nothing_left(user)
+            put(f"{cgroup2()}{before}/cgroup.procs", str(user.pid))
+
+
+def hierarchies():
+    """Of version 1: controllers and directories."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        for line in f:
+            fields = line.split()
+            if fields[fields.index("-") + 1] == "cgroup" and os.access(fields[4], os.W_OK):
+                yield fields[-1].split(",")[1:], fields[4]
+
+
+@case
+def a_caller_in_groups_of_version_1(machine, watch):
+    """A session is in its caller's group of each hierarchy, the limits of which hold."""
+    wanted = {name: path for names, path in hierarchies() for name in names if name in ("pids", "freezer", "cpuacct", "cpu")}
+    jobs = {name: f"{path}/claude-sandbox-job-{os.getpid()}" for name, path in wanted.items()}
+    try:
+        for job in jobs.values():
+            os.mkdir(job)
+        with Caller(USER) as user:
+            for job in jobs.values():
+                put(f"{job}/cgroup.procs", str(user.pid))
+            user.launch(b"run")
+            pid, = processes("session")
+            for name, job in jobs.items():
+                with open(f"{job}/cgroup.procs", encoding="ascii") as f:
+                    assert str(pid) in f.read().split(), name
+            user.close_fds()
+            nothing_left(user)
+            # the other ones are the service's, as the caller's are
+            with open("/proc/self/cgroup", encoding="utf-8") as ours, open(f"/proc/{service()}/cgroup", encoding="utf-8") as its:
+                assert ours.read() == its.read()
+    finally:
+        for job in jobs.values():
+            with contextlib.suppress(OSError):
+                os.rmdir(job)
+
+
+@case
 def systemd_does_not_make_a_scope(machine, watch):
     """Refused, failed, silent, lying, gone: the session gets a group of ours, and starts."""
     own_bus_policy(machine)

@@ -97,6 +97,84 @@ static void paths_are_judged(void **state)
 	assert_false(cgroup_is_above("/a/b", "/a"));
 }
 
+static void slices_of_users(void **state)
+{
+	static const struct {
+		const char *path, *slice;
+	} rows[] = {
+		{ "/user.slice/user-1000.slice/session-3.scope", "/user.slice/user-1000.slice" },
+		{ "/user.slice/user-0.slice", "/user.slice/user-0.slice" },
+		{ "/user.slice/user-1000.slice/user@1000.service/app.slice/a.scope",
+		  "/user.slice/user-1000.slice" },
+		{ "/user.slice", NULL },
+		{ "/user.slice/user-.slice/a", NULL },
+		{ "/user.slice/user-1000.slices/a", NULL },
+		{ "/user.slice/user-1000.slice.d/a", NULL },
+		{ "/user.slice/user-1x.slice/a", NULL },
+		{ "/a/user.slice/user-1000.slice/a", NULL },
+		{ "/system.slice/user-1000.slice/a", NULL },
+		{ "/system.slice/slurmstepd.scope/job_7", NULL },
+		{ "/", NULL },
+		{ "", NULL },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		_cleanup_free_ char *found = cgroup_find_slice(rows[i].path);
+
+		assert_int_equal(!found, !rows[i].slice);
+		if (found)
+			assert_string_equal(found, rows[i].slice);
+	}
+}
+
+static void hierarchies_of_version_1(void **state)
+{
+	static const char text[] = "9:name=systemd:/user.slice\n5:cpu,cpuacct:/job 1:a\n4:memory:/mem\n"
+				   "x:odd:/a\n3:cpu:/\n2:empty\n0::/two\n";
+	static const char mounts[] =
+		"30 20 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
+		"31 30 0:27 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n"
+		"32 30 0:28 / /sys/fs/cgroup/cpu\\040too rw,relatime shared:3 - cgroup cgroup rw,cpuacct,cpu\n"
+		"33 30 0:29 /box /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+		"34 30 0:30 / /sys/fs/cgroup/systemd rw - cgroup cgroup rw,xattr,name=systemd\n";
+	static const struct {
+		const char *controllers, *path, *directory;
+	} rows[] = {
+		{ "cpu,cpuacct", "/job 1:a", "/sys/fs/cgroup/cpu too/job 1:a" },
+		{ "name=systemd", "/user.slice", "/sys/fs/cgroup/systemd/user.slice" },
+		{ "memory", "/box/a", "/sys/fs/cgroup/memory/a" },
+		{ "memory", "/boxes/a", NULL },
+		{ "memory", "/", NULL },
+		{ "pids", "/a", NULL },
+		{ "cpu,pids", "/a", NULL },
+	};
+	static const char *const names[] = { "name=systemd", "cpu,cpuacct", "memory", "odd", "cpu" };
+	static const char *const paths[] = { "/user.slice", "/job 1:a", "/mem", NULL, "/" };
+	const char *next = text;
+
+	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+		_cleanup_free_ char *path = cgroup_find_v1(text, names[i]), *name = NULL;
+
+		assert_int_equal(!path, !paths[i]);
+		if (!path)
+			continue;
+		assert_string_equal(path, paths[i]);
+		name = cgroup_next_v1(&next);
+		assert_string_equal(name, names[i]);
+	}
+	assert_null(cgroup_next_v1(&next));
+	assert_null(cgroup_find_v1(text, ""));
+	assert_null(cgroup_find_v1(text, "cpuacct"));
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		_cleanup_free_ char *found =
+			cgroup_find_v1_directory(mounts, rows[i].controllers, rows[i].path);
+
+		assert_int_equal(!found, !rows[i].directory);
+		if (found)
+			assert_string_equal(found, rows[i].directory);
+	}
+}
+
 static void put(const char *top, const char *name, const char *text)
 {
 	_cleanup_free_ char *path = NULL;
@@ -229,6 +307,8 @@ int main(void)
 		cmocka_unit_test(limits_are_told_from_none),
 		cmocka_unit_test(words_and_numbers),
 		cmocka_unit_test(paths_are_judged),
+		cmocka_unit_test(slices_of_users),
+		cmocka_unit_test(hierarchies_of_version_1),
 		cmocka_unit_test(limits_of_groups_above_count),
 		cmocka_unit_test(a_group_of_others_stays_usable),
 		cmocka_unit_test(what_changed_the_type_is_undone),

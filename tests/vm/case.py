@@ -34,11 +34,11 @@ class Session:
     started it or not, as a case likes.
     """
 
-    def __init__(self, machine, user="alice", directory="project", before=""):
+    def __init__(self, machine, user="alice", directory="project", before="", within=""):
         self.machine, self.user = machine, user
         known = ids(machine)
         machine.person(user, f"mkdir -p ~/{directory}").ok()
-        self.program = machine.login(user, f"cd ~/{directory}; {before} exec claude-sandbox shell", terminal=True)
+        self.program = machine.login(user, f"cd ~/{directory}; {before} exec {within} claude-sandbox shell", terminal=True)
         self.program.expect("$ ")
         self.program.type("PS1=; PS2=; stty -echo; echo here-\"$((40 + 2))\"\n")
         self.program.expect("here-42\n")

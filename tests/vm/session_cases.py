@@ -43,6 +43,26 @@ def a_session_is_a_scope_of_its_users(machine):
     machine.wait_for(f"! systemctl is-active -q {scope}")
 
 
+@test()
+def a_unit_with_limits_keeps_its_session(machine):
+    """Started in a scope of the user's own that has a limit, unless the administrator has named one."""
+    within = "systemd-run --user --scope -q -p MemoryMax=300M"
+    session = Session(machine, within=within)
+    group = group_of(machine, session)
+    holds(group.startswith("/user.slice/user-1000.slice/user@1000.service/"), group)
+    unit = group.rsplit("/", 1)[0]
+    holds(unit.endswith(".scope"), group)
+    equal(machine.run(["cat", f"/sys/fs/cgroup{unit}/memory.max"]).ok().out.strip(), str(300 << 20))
+    session.lives("in its unit")
+    equal(session.end(), 3)
+    session.is_gone()
+    machine.write("/etc/claude-sandbox.conf", "memory-max = 256M\n")
+    session = Session(machine, within=within)
+    group = group_of(machine, session)
+    holds(group.startswith("/user.slice/user-1000.slice/claude-sandbox-"), group)
+    equal(session.end(), 3)
+
+
 # forks until it may not, and ends what it made
 FORKS = """
 import os, signal
