@@ -1,19 +1,356 @@
 /* SPDX-License-Identifier: MIT */
-#include "tui/draw-parts.h"
+#include "tui/draw.h"
 
 #include <inttypes.h>
+
+typedef struct Draw {
+	const Screen *screen;
+	Canvas *canvas;
+	DrawPlaces *places;
+	bool failed; /* no memory for something: it is missing, and the caller is told */
+} Draw;
+
+static FormatFlags draw_flags(const Draw *draw);
+static size_t draw_bytes(Draw *draw, size_t y, size_t x, size_t width, const char *bytes, FormatFlags flags,
+			 unsigned style);
+static size_t draw_paragraphs(Draw *draw, size_t y, size_t x, size_t width, size_t height, size_t skip,
+			      const char *text, unsigned style, bool names);
+static size_t draw_hint(Draw *draw, size_t y, size_t x, const char *key, size_t n_key, const char *word);
+
+/* ---- rows and columns ---- */
+
+#define GAP 2
+
+static void mark_matches(Draw *draw, size_t y, size_t x, const char *text)
+{
+	const char *needle = table_search_text(draw->screen->table);
+	FormatPlace place;
+
+	for (size_t from = 0; needle && format_find(text, needle, from, &place); from = place.at + place.size)
+		canvas_mark(draw->canvas, y, x + place.column, place.columns, STYLE_MATCH);
+}
+
+static void draw_cell(Draw *draw, size_t y, size_t x, size_t width, const Column *column, const Cell *cell)
+{
+	FormatFlags flags = column_flags(column) | draw_flags(draw) | (column->number ? FORMAT_RIGHT : 0);
+	_cleanup_free_ char *text = format_cell(cell->text, width, flags);
+
+	draw->failed |= !text;
+	if (!text)
+		return;
+	canvas_put(draw->canvas, y, x, text, cell->style);
+	mark_matches(draw, y, x, text);
+}
+
+static void draw_headings(Draw *draw, size_t y, const size_t *widths)
+{
+	const View *view = draw->screen->view;
+	const Table *table = draw->screen->table;
+	const char *mark = table_descending(table) ? (draw->screen->utf8 ? "\u2193" : "v")
+						   : (draw->screen->utf8 ? "\u2191" : "^");
+
+	canvas_blank(draw->canvas, y, 0, draw->canvas->width, STYLE_HEADING);
+	for (size_t i = 0, x = 0; i < view->n_columns; i++) {
+		const Column *column = &view->columns[i];
+		bool sorted = table_sort_column(table) == i;
+		size_t end;
+
+		if (widths[i] == 0)
+			continue;
+		end = draw_bytes(draw, y, x, widths[i], column->title,
+				 FORMAT_ESCAPED | (column->number ? FORMAT_RIGHT : 0), STYLE_HEADING);
+		if (sorted && end < draw->canvas->width)
+			canvas_put(draw->canvas, y, end, mark, STYLE_HEADING);
+		if (i < DRAW_COLUMNS_MOST)
+			draw->places->columns[i] = (DrawSpan){ x, x + widths[i] };
+		x += widths[i] + GAP;
+	}
+}
+
+static void draw_empty(Draw *draw, size_t y, size_t height)
+{
+	const Screen *screen = draw->screen;
+	const char *text = screen->empty ?: "nothing";
+
+	if (table_total(screen->table) > 0)
+		text = "no row holds the text of the filter; Esc shows all of them again";
+	draw_paragraphs(draw, y, 1, draw->canvas->width > 2 ? draw->canvas->width - 2 : 0, height, 0, text,
+			STYLE_PLAIN, false);
+}
+
+static void draw_row(Draw *draw, size_t y, size_t index, const size_t *widths)
+{
+	const View *view = draw->screen->view;
+	const Cell *cells = table_cells(draw->screen->table, index);
+
+	for (size_t i = 0, x = 0; i < view->n_columns; i++) {
+		if (widths[i] == 0)
+			continue;
+		draw_cell(draw, y, x, widths[i], &view->columns[i], &cells[i]);
+		x += widths[i] + GAP;
+	}
+	if (index == table_selected(draw->screen->table))
+		canvas_mark(draw->canvas, y, 0, draw->canvas->width, STYLE_SELECTED);
+}
+
+static void draw_table(Draw *draw, size_t y, size_t height, bool heading)
+{
+	Table *table = draw->screen->table;
+	const View *view = draw->screen->view;
+	_cleanup_free_ size_t *widths = calloc(view->n_columns + 1, sizeof(*widths));
+
+	if (!widths || table_layout(table, draw->canvas->width, draw->screen->utf8, widths) < 0) {
+		draw->failed = true;
+		return;
+	}
+	if (height == 0)
+		return;
+	if (heading && height > 1) {
+		draw_headings(draw, y, widths);
+		draw->places->heading = y++;
+		height--;
+	}
+	draw->places->rows = y;
+	draw->places->n_rows = draw->places->page = height;
+	if (table_count(table) == 0) {
+		draw_empty(draw, y, height);
+		return;
+	}
+	draw->places->top = table_top(table, height);
+	for (size_t i = 0; i < height && draw->places->top + i < table_count(table); i++)
+		draw_row(draw, y + i, draw->places->top + i, widths);
+}
+
+/* ---- windows above the screen ---- */
+
+#define WINDOW_MOST 76 /* columns: longer lines are hard to read */
+
+/* The line that is typed. */
+static void draw_line_editor(Draw *draw, size_t y, size_t x, size_t width, const LineEditor *editor,
+			     unsigned style)
+{
+	_cleanup_free_ char *before = strndup(line_editor_text(editor), editor->cursor), *shown = NULL,
+			    *all = NULL;
+	FormatFlags flags = draw_flags(draw) | FORMAT_ESCAPED;
+	size_t cursor, skip;
+
+	if (width == 0)
+		return;
+	cursor = before ? format_width(before, SIZE_MAX, flags) : 0;
+	skip = cursor >= width ? cursor - width + 1 : 0;
+	all = format_line(line_editor_text(editor), flags);
+	shown = all ? format_skip(all, skip) : NULL;
+	draw->failed |= !before || !shown;
+	canvas_blank(draw->canvas, y, x, width, style);
+	if (shown) {
+		_cleanup_free_ char *cut = format_cell(shown, width, flags);
+
+		canvas_put(draw->canvas, y, x, cut ?: "", style);
+	}
+	draw->places->has_cursor = true;
+	draw->places->cursor_y = y;
+	draw->places->cursor_x = x + cursor - skip;
+}
+
+typedef struct Window {
+	size_t y, x, height, width; /* what is inside the frame */
+} Window;
+
+static void draw_frame(Draw *draw, const Window *w, const char *title)
+{
+	bool utf8 = draw->screen->utf8;
+	const char *line = utf8 ? "\u2500" : "-", *side = utf8 ? "\u2502" : "|";
+	size_t left = w->x - 2, right = w->x + w->width + 1;
+
+	for (size_t y = w->y - 1; y <= w->y + w->height; y++)
+		canvas_blank(draw->canvas, y, left, right - left + 1, STYLE_DIALOG);
+	for (size_t x = left + 1; x < right; x++) {
+		canvas_put(draw->canvas, w->y - 1, x, line, STYLE_DIALOG);
+		canvas_put(draw->canvas, w->y + w->height, x, line, STYLE_DIALOG);
+	}
+	for (size_t y = w->y; y < w->y + w->height; y++) {
+		canvas_put(draw->canvas, y, left, side, STYLE_DIALOG);
+		canvas_put(draw->canvas, y, right, side, STYLE_DIALOG);
+	}
+	canvas_put(draw->canvas, w->y - 1, left, utf8 ? "\u250c" : "+", STYLE_DIALOG);
+	canvas_put(draw->canvas, w->y - 1, right, utf8 ? "\u2510" : "+", STYLE_DIALOG);
+	canvas_put(draw->canvas, w->y + w->height, left, utf8 ? "\u2514" : "+", STYLE_DIALOG);
+	canvas_put(draw->canvas, w->y + w->height, right, utf8 ? "\u2518" : "+", STYLE_DIALOG);
+	if (title && w->width > 4)
+		draw_bytes(draw, w->y - 1, w->x, w->width - 2, title, FORMAT_SENTENCE, STYLE_TITLE);
+}
+
+/* A window for so many lines in the middle, as far as the screen has room for it. */
+static Window place_window(const Draw *draw, size_t lines)
+{
+	size_t width = draw->canvas->width, height = draw->canvas->height;
+	Window w = { .width = MIN_OF(width - 4, (size_t)WINDOW_MOST), .height = MIN_OF(lines, height - 2) };
+
+	w.x = (width - w.width) / 2;
+	w.y = (height - w.height) / 2;
+	return w;
+}
+
+static size_t count_lines(Draw *draw, size_t width, const char *text)
+{
+	return text && *text ? draw_paragraphs(draw, 0, 0, width, 0, 0, text, 0, false) : 0;
+}
+
+static void draw_hint_at(Draw *draw, const Window *w, const char *key, const char *word, size_t *x)
+{
+	if (*x + strlen(key) + 1 + strlen(word) <= w->x + w->width)
+		*x = draw_hint(draw, w->y + w->height - 1, *x, key, strlen(key), word);
+}
+
+/*
+ * So many lines are to be scrolled through `room` of them. Return: the first that is seen; the window may
+ * have become larger since somebody scrolled.
+ */
+static size_t place_lines(Draw *draw, const Dialog *dialog, size_t lines, size_t room)
+{
+	draw->places->page = room;
+	draw->places->lines = lines;
+	return MIN_OF(dialog->top, lines > room ? lines - room : 0);
+}
+
+static void draw_question(Draw *draw, const Dialog *dialog)
+{
+	size_t inside = MIN_OF(draw->canvas->width - 4, (size_t)WINDOW_MOST);
+	size_t lines = count_lines(draw, inside, dialog->text);
+	Window w = place_window(draw, lines + 2);
+	size_t room = w.height - 1, top = place_lines(draw, dialog, lines, room), x = w.x;
+
+	draw_frame(draw, &w, dialog->title);
+	draw_paragraphs(draw, w.y, w.x, w.width, room, top, dialog->text ?: "", STYLE_DIALOG, false);
+	if (dialog->kind != DIALOG_CONFIRM)
+		draw_hint_at(draw, &w, "Esc", "back", &x);
+	else if (dialog->seen || top + room >= lines)
+		draw_hint_at(draw, &w, "y", "yes", &x);
+	if (dialog->kind == DIALOG_CONFIRM)
+		draw_hint_at(draw, &w, "n", "no", &x);
+	if (top + room < lines)
+		draw_hint_at(draw, &w, "PgDn", "more", &x);
+	else if (top > 0)
+		draw_hint_at(draw, &w, "PgUp", "its beginning", &x);
+}
+
+/* The text and, below it, the choices. */
+static void draw_choose(Draw *draw, const Dialog *dialog)
+{
+	size_t inside = MIN_OF(draw->canvas->width - 4, (size_t)WINDOW_MOST);
+	size_t text = count_lines(draw, inside, dialog->text), lines = text + dialog->n_choices;
+	Window w = place_window(draw, lines + 2);
+	size_t room = w.height - 1, top = place_lines(draw, dialog, lines, room), x = w.x;
+
+	draw_frame(draw, &w, dialog->title);
+	if (text > 0)
+		draw_paragraphs(draw, w.y, w.x, w.width, room, top, dialog->text, STYLE_DIALOG, false);
+	for (size_t i = 0; i < dialog->n_choices; i++) {
+		size_t line = text + i, y, at;
+
+		if (line < top || line - top >= room)
+			continue;
+		y = w.y + line - top;
+		at = canvas_put(draw->canvas, y, w.x, dialog->choices[i].text, STYLE_HINT_KEY) + 2;
+		draw_bytes(draw, y, at, w.x + w.width - at, dialog->choices[i].title, FORMAT_SENTENCE,
+			   STYLE_DIALOG);
+	}
+	draw_hint_at(draw, &w, "Esc", "nothing of this", &x);
+	if (top + room < lines)
+		draw_hint_at(draw, &w, "PgDn", "more", &x);
+	else if (top > 0)
+		draw_hint_at(draw, &w, "PgUp", "the first", &x);
+}
+
+static void draw_prompt(Draw *draw, const Dialog *dialog)
+{
+	size_t inside = MIN_OF(draw->canvas->width - 4, (size_t)WINDOW_MOST);
+	size_t said = count_lines(draw, inside, dialog->text),
+	       wrong = count_lines(draw, inside, dialog->problem);
+	Window w = place_window(draw, said + 1 + MAX_OF(wrong, (size_t)2) + 1);
+	size_t y, x = w.x;
+
+	if (w.height < 3)
+		said = 0;
+	said = MIN_OF(said, w.height - MIN_OF(w.height, (size_t)3));
+	y = w.y + said;
+	draw_frame(draw, &w, dialog->title);
+	draw_paragraphs(draw, w.y, w.x, w.width, said, 0, dialog->text ?: "", STYLE_DIALOG, false);
+	draw_line_editor(draw, y++, w.x, w.width, &dialog->line, STYLE_PLAIN);
+	if (dialog->problem && *dialog->problem && w.y + w.height > y + 1)
+		draw_paragraphs(draw, y, w.x, w.width, w.y + w.height - 1 - y, 0, dialog->problem, STYLE_BAD,
+				false);
+	else if (dialog->problem && w.y + w.height > y + 1)
+		canvas_put(draw->canvas, y, w.x, "this can be done", STYLE_GOOD);
+	else if (dialog->entered && w.y + w.height > y + 1)
+		canvas_put(draw->canvas, y, w.x, "the service is being asked", STYLE_FAINT);
+	draw_hint_at(draw, &w, "Enter", "take it", &x);
+	draw_hint_at(draw, &w, "Esc", "leave it", &x);
+}
+
+/* The whole screen without a frame, so that it can be selected as it is. */
+static void draw_show(Draw *draw, const Dialog *dialog)
+{
+	size_t width = draw->canvas->width, height = draw->canvas->height, x = 0;
+	size_t room = height > 2 ? height - 2 : height, lines;
+
+	canvas_clear(draw->canvas);
+	if (height > 2)
+		draw_bytes(draw, 0, 0, width, dialog->title ?: "", FORMAT_SENTENCE, STYLE_TITLE);
+	lines = draw_paragraphs(draw, 0, 0, width, 0, 0, dialog->text ?: "", STYLE_PLAIN, true);
+	draw_paragraphs(draw, height > 2 ? 1 : 0, 0, width, room, place_lines(draw, dialog, lines, room),
+			dialog->text ?: "", STYLE_PLAIN, true);
+	if (height <= 2)
+		return;
+	canvas_blank(draw->canvas, height - 1, 0, width, STYLE_HINT);
+	x = draw_hint(draw, height - 1, x, "Esc", 3, "back");
+	if (lines > room)
+		x = draw_hint(draw, height - 1, x, "Up Down PgDn", 12, "scroll");
+	(void)draw_hint(draw, height - 1, x, "mouse", 5, "selects text");
+}
+
+/* A window above everything, or the whole screen. */
+static void draw_dialog(Draw *draw)
+{
+	const Dialog *dialog = &draw->screen->dialog;
+
+	if (dialog->kind == DIALOG_SHOW) {
+		draw_show(draw, dialog);
+		return;
+	}
+	if (dialog->kind == DIALOG_NONE || dialog->kind == DIALOG_LINE || draw->canvas->width < 8 ||
+	    draw->canvas->height < 4)
+		return;
+	switch (dialog->kind) {
+	case DIALOG_TELL:
+	case DIALOG_CONFIRM:
+		draw_question(draw, dialog);
+		break;
+	case DIALOG_CHOOSE:
+		draw_choose(draw, dialog);
+		break;
+	case DIALOG_PROMPT:
+		draw_prompt(draw, dialog);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- the screen ---- */
 
 #define HINT_GAP 2
 #define DETAILS_LEAST 16 /* lines of a screen that has room for details */
 #define BANNER_LINES 3
 
-FormatFlags draw_flags(const Draw *draw)
+static FormatFlags draw_flags(const Draw *draw)
 {
 	return draw->screen->utf8 ? FORMAT_UTF8 : 0;
 }
 
-size_t draw_bytes(Draw *draw, size_t y, size_t x, size_t width, const char *bytes, FormatFlags flags,
-		  unsigned style)
+/* Bytes, cut to width. Return: the column behind. */
+static size_t draw_bytes(Draw *draw, size_t y, size_t x, size_t width, const char *bytes, FormatFlags flags,
+			 unsigned style)
 {
 	_cleanup_free_ char *text = width > 0 ? format_cell(bytes, width, flags | draw_flags(draw)) : NULL;
 
@@ -31,8 +368,10 @@ static size_t name_length(const char *line)
 	return n > 0 && n < 24 && *line != ' ' && line[n] == ':' && line[n + 1] == ' ' ? n + 1 : 0;
 }
 
-size_t draw_paragraphs(Draw *draw, size_t y, size_t x, size_t width, size_t height, size_t skip,
-		       const char *text, unsigned style, bool names)
+/* Text of ours or escaped, wrapped, from line y on, at most height lines after leaving out `skip`. Return:
+ * all lines that there are. "Name: " at the start of a line is a heading where names is set. */
+static size_t draw_paragraphs(Draw *draw, size_t y, size_t x, size_t width, size_t height, size_t skip,
+			      const char *text, unsigned style, bool names)
 {
 	_cleanup_(format_lines_freep) char **lines = NULL;
 	size_t n = 0;
@@ -121,7 +460,8 @@ static void draw_tabs(Draw *draw)
 
 /* ---- hints ---- */
 
-size_t draw_hint(Draw *draw, size_t y, size_t x, const char *key, size_t n_key, const char *word)
+/* "KEY word" pairs, NULL-terminated, as long as they fit into width. Return: the column behind. */
+static size_t draw_hint(Draw *draw, size_t y, size_t x, const char *key, size_t n_key, const char *word)
 {
 	_cleanup_free_ char *name = strndup(key, n_key);
 	size_t width = draw->canvas->width;
