@@ -147,7 +147,7 @@ int build_workspace(PlanBuild *build)
 
 	if (build->facts->no_workspace)
 		return plan_add_tmpfs(build->plan, CS_NO_WORKSPACE, 0700, ENTRY_PRIVATE, "arguments",
-				      "an empty workspace: the current directory may not be one");
+				      "an empty workspace: the arguments need no other");
 	if (given && build_config_path(build, given, &root) < 0)
 		return -ENOMEM;
 	const ConfigValue *value = config_next(&build->request->config, CONFIG_WORKSPACE_ROOT, &index);

@@ -89,7 +89,7 @@ typedef struct PlanDescriptor {
 /* What the session found out by doing (it is the impure part) and the plan needs. */
 typedef struct PlanFacts {
 	const PlanNode *workspace;     /* as it was examined; NULL: not yet, and the plan looks */
-	bool no_workspace;             /* the agent needs none, and this directory may not be one */
+	bool no_workspace;             /* an empty one: the arguments need no other */
 	bool private_proc;             /* the holder could mount one */
 	const char *git_config;        /* the session's rendered git configuration */
 	const char *resolver;          /* the session's resolv.conf; NULL: none to be placed */

@@ -80,7 +80,9 @@ int preparation_init(Preparation *preparation, const SessionRequest *request, co
 	    !config_text(&request->config, CONFIG_WORKSPACE_ROOT)) {
 		_cleanup_free_ char *problem = NULL;
 
-		preparation->no_workspace = agent_check_directory(request, &functions, &problem) < 0;
+		/* An option only tells something: quicker without a look at the project. */
+		preparation->no_workspace = request->argv[0][0] == '-' ||
+					    agent_check_directory(request, &functions, &problem) < 0;
 	}
 	if (!preparation->no_workspace &&
 	    functions.resolve(&preparation->view, path, &preparation->workspace) == 0)

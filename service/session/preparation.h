@@ -21,7 +21,7 @@ typedef struct Preparation {
 	View view;
 	char *cwd;          /* of the agent, once its state is made */
 	PlanNode workspace; /* no descriptor when it cannot be had: the plan says why */
-	bool no_workspace;  /* none is needed, and the current directory may not be one */
+	bool no_workspace;  /* an empty one: the arguments need no other, or there may be none here */
 	GitPlaces places;   /* its repository; nothing where there is no git to use it */
 	GitIdentity git;
 	bool resolver;  /* names can resolve inside */

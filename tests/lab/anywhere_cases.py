@@ -46,6 +46,8 @@ def in_a_project(lab):
     workspace = lab.workspace(ALICE)
     result = lab.run([CLAUDE, "mcp", "list"], cwd=workspace).ok()
     equal(result.out.splitlines()[1], workspace.encode())
+    result = lab.run([CLAUDE, "--version"], cwd=workspace).ok()
+    equal(result.out.splitlines()[1], b"/tmp/no-workspace")
     for words in (["-p", "hello"], [], ["hello"], ["--verbose", "--version"], ["", "mcp"], ["--resume"]):
         lab.run([CLAUDE, *words], cwd=ALICE.home).refused(125, "home")
     lab.configure(f"workspace-root = {workspace}\n")

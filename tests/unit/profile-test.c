@@ -129,12 +129,50 @@ static void test_arguments(void **state)
 	check_arguments("shell", NULL, none);
 }
 
+/* The first argument decides, whole: what comes before a prompt makes it none of these. */
+static void test_first_argument(void **state)
+{
+	static const struct {
+		const char *agent, *arguments[3];
+		bool anywhere, updates;
+	} rows[] = {
+		{ "claude", { "--version" }, true, false },
+		{ "claude", { "mcp", "list" }, true, false },
+		{ "claude", { "doctor" }, true, false },
+		{ "claude", { "mcp-serve" }, false, false },
+		{ "claude", { "-p", "mcp" }, false, false },
+		{ "claude", { "" }, false, false },
+		{ "claude", { NULL }, false, false },
+		{ "claude", { "update" }, false, true },
+		{ "claude", { "install", "x" }, false, true },
+		{ "claude", { "-p", "update" }, false, false },
+		{ "codex", { "update" }, false, true },
+		{ "codex", { "login", "status" }, true, false },
+		{ "codex", { "exec", "x" }, false, false },
+		{ "pi", { "update" }, false, false },
+		{ "pi", { "--version" }, true, false },
+		{ "shell", { "--version" }, false, false },
+		{ "shell", { "update" }, false, false },
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		const Profile *profile = profile_find(rows[i].agent);
+		char *const *argv = (char *const *)rows[i].arguments;
+
+		assert_int_equal(profile_works_anywhere(profile, argv), rows[i].anywhere);
+		assert_int_equal(profile_updates(profile, argv), rows[i].updates);
+	}
+	assert_false(profile_works_anywhere(profile_find("claude"), NULL));
+	assert_false(profile_updates(profile_find("claude"), NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_state_is_own),
 		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_first_argument),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
