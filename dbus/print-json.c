@@ -56,10 +56,10 @@ static int row_to_json(const PrintTable *table, size_t row, json_object **ret)
  * \uXXXX means the same (RFC 8259, 7): so those that do not show, or all that are not ASCII, are written that
  * way.
  */
-static int put_json(FILE *stream, json_object *object, const PrintStyle *style)
+static int put_json(FILE *stream, json_object *object, int layout, const PrintStyle *style)
 {
-	const char *text = json_object_to_json_string_ext(
-		object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text = json_object_to_json_string_ext(object, layout | JSON_C_TO_STRING_SPACED |
+									  JSON_C_TO_STRING_NOSLASHESCAPE);
 	size_t size = text ? strlen(text) : 0;
 
 	if (!text)
@@ -122,7 +122,7 @@ int print_json(FILE *stream, const PrintTable *table, const PrintStyle *style)
 		return print_result(stream);
 	}
 	r = rows_to_json(table, &array);
-	return r < 0 ? r : put_json(stream, array, style);
+	return r < 0 ? r : put_json(stream, array, JSON_C_TO_STRING_PRETTY, style);
 }
 
 int print_json_document(FILE *stream, const PrintTable *table, const PrintPart *parts, size_t n_parts,
@@ -142,10 +142,18 @@ int print_json_document(FILE *stream, const PrintTable *table, const PrintPart *
 			r = -ENOMEM;
 		}
 	}
-	return r < 0 ? r : put_json(stream, object, style);
+	return r < 0 ? r : put_json(stream, object, JSON_C_TO_STRING_PRETTY, style);
 }
 
 int print_json_object(FILE *stream, const PrintTable *table, const PrintStyle *style)
 {
 	return print_json_document(stream, table, NULL, 0, style);
+}
+
+int print_json_line(FILE *stream, const PrintTable *table, const PrintStyle *style)
+{
+	_cleanup_json_ json_object *object = NULL;
+	int r = row_to_json(table, 0, &object);
+
+	return r < 0 ? r : put_json(stream, object, JSON_C_TO_STRING_PLAIN, style);
 }

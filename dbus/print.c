@@ -291,12 +291,24 @@ char *print_duration(uint64_t usec)
 char *print_time(uint64_t usec)
 {
 	time_t seconds = (time_t)(usec / USEC_PER_SEC);
-	char text[sizeof("-2147483648-01-01T00:00:00Z")];
-	struct tm utc;
+	char text[sizeof("-2147483648-01-01T00:00:00")], *all = NULL;
+	struct tm local;
+	long minutes;
 
-	if (!gmtime_r(&seconds, &utc) || strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+	if (!localtime_r(&seconds, &local) || strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &local) == 0)
 		return strdup("?");
-	return strdup(text);
+	minutes = labs(local.tm_gmtoff) / 60;
+	return (minutes == 0 ? asprintf(&all, "%sZ", text)
+			     : asprintf(&all, "%s%c%02ld:%02ld", text, local.tm_gmtoff < 0 ? '-' : '+',
+					minutes / 60, minutes % 60)) < 0
+		       ? NULL
+		       : all;
+}
+
+void print_utc(void)
+{
+	(void)setenv("TZ", "UTC0", 1);
+	tzset();
 }
 
 void print_complaint_of(FILE *stream, const char *program, const char *sentence)

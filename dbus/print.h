@@ -63,6 +63,8 @@ int print_fields(FILE *stream, const PrintTable *table, const PrintStyle *style)
 /* JSON: an array with one object for each row, or only the object of row 0. Return as print_table(). */
 int print_json(FILE *stream, const PrintTable *table, const PrintStyle *style);
 int print_json_object(FILE *stream, const PrintTable *table, const PrintStyle *style);
+/* The object of row 0 in one line, for what grows. */
+int print_json_line(FILE *stream, const PrintTable *table, const PrintStyle *style);
 
 /* An array below a key: of objects, or of texts where the table has a single column without a key. */
 typedef struct PrintPart {
@@ -82,10 +84,12 @@ int print_result(FILE *stream);
 char *print_duration(uint64_t usec);
 
 /*
- * A time for people, since 1970, as the service writes it too: "2026-01-31T09:00:00Z". Return: a string to be
- * freed, "?" for no time of a calendar, or NULL without memory.
+ * A time for people, since 1970, in the time zone of the process: "2026-01-31T10:00:00+01:00", and
+ * "2026-01-31T09:00:00Z" in UTC. Return: a string to be freed, "?" for no time of a calendar, or NULL without memory.
  */
 char *print_time(uint64_t usec);
+/* From now on the time zone is UTC. */
+void print_utc(void);
 
 /* "claude-sandbox: SENTENCE" on one line, escaped, line breaks shown as spaces. sentence may be NULL: no
  * memory. */

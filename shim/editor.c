@@ -73,9 +73,25 @@ static int choose(char *const *environment, char **ret, char **reterr)
 	return refuse(reterr, -ENOENT, "there is no editor; install one, or use 'allow-ip add' and 'remove'");
 }
 
-static _noreturn_ void become(const char *program, const char *file, char *const *environment)
+/* "+LINE" before the file: POSIX vi, and what people have in its place. */
+static bool takes_line(const char *program)
 {
-	char *const arguments[] = { (char *)program, (char *)file, NULL };
+	static const char *const names[] = { "vi",    "vim",    "vim.basic", "vim.tiny", "nvim",
+					     "nano",  "pico",   "emacs",     "jed",      "joe",
+					     "jmacs", "mcedit", "micro",     "mg",       "ne" };
+	_cleanup_free_ char *target = realpath(program, NULL);
+	const char *slash = target ? strrchr(target, '/') : NULL;
+
+	for (size_t i = 0; slash && i < ELEMENTSOF(names); i++)
+		if (streq(slash + 1, names[i]))
+			return true;
+	return false;
+}
+
+static _noreturn_ void become(const char *program, size_t line, const char *file, char *const *environment)
+{
+	char number[32], *arguments[4] = { (char *)program };
+	size_t n_arguments = 1;
 	char *variables[ELEMENTSOF(passed) + 2] = { (char *)"PATH=/usr/local/bin:/usr/bin:/bin" };
 	size_t n = 1;
 
@@ -86,12 +102,17 @@ static _noreturn_ void become(const char *program, const char *file, char *const
 			n++;
 	}
 	variables[n] = NULL;
+	if (line > 0 && takes_line(program)) {
+		(void)snprintf(number, sizeof(number), "+%zu", line);
+		arguments[n_arguments++] = number;
+	}
+	arguments[n_arguments] = (char *)file;
 	execve(program, arguments, variables);
 	_exit(127);
 }
 
 /* The terminal's signals are the editor's while it runs. */
-static int run(const char *program, const char *file, char *const *environment)
+static int run(const char *program, size_t line, const char *file, char *const *environment)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, interrupt, quit;
 	int status = 0;
@@ -101,7 +122,7 @@ static int run(const char *program, const char *file, char *const *environment)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		become(program, file, environment);
+		become(program, line, file, environment);
 	(void)sigaction(SIGINT, &ignore, &interrupt);
 	(void)sigaction(SIGQUIT, &ignore, &quit);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -148,7 +169,7 @@ static int get(const char *file, char **ret)
 	return 0;
 }
 
-int editor_run(const char *text, char *const *environment, char **ret_text, char **reterr)
+int editor_run(const char *text, size_t line, char *const *environment, char **ret_text, char **reterr)
 {
 	char directory[] = "/tmp/claude-sandbox-edit.XXXXXX";
 	_cleanup_free_ char *program = NULL, *file = NULL;
@@ -167,7 +188,7 @@ int editor_run(const char *text, char *const *environment, char **ret_text, char
 	}
 	r = put(file, text);
 	if (r == 0)
-		r = run(program, file, environment);
+		r = run(program, line, file, environment);
 	if (r == 0)
 		r = get(file, ret_text);
 	(void)unlink(file);

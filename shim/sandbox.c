@@ -53,9 +53,9 @@ static bool has_option(const SandboxVerb *verb, const char *option)
 static int refuse_option(const char *option, const SandboxVerb *verb, char **ret_problem)
 {
 	/* The dashes are in all of them: without them a few letters weigh more. */
-	const char *names[NAMES_MOST + 1] = { "json", "help", "host", "version" };
+	const char *names[NAMES_MOST + 1] = { "json", "utc", "help", "host", "version" };
 	const char *nearest = NULL, *rest = starts_with(option, DASHES), *name;
-	size_t n = verb ? 3 : 4;
+	size_t n = verb ? 4 : 5;
 
 	for (const char *const *own = verb ? verb->options : NULL; own && *own && n < NAMES_MOST - 2; own++)
 		if ((name = starts_with(*own, DASHES)))
@@ -141,6 +141,8 @@ static int parse_option(const char *option, const char *next, SandboxCall *call,
 	}
 	if (streq(option, "--json"))
 		call->json = true;
+	else if (streq(option, "--utc"))
+		call->utc = true;
 	else if (streq(option, "--help") || streq(option, "-h"))
 		call->help = true;
 	else if (streq(option, "--version") && !call->verb)
@@ -271,6 +273,7 @@ void sandbox_help(FILE *out, const SandboxVerb *verb)
 	}
 	fputs("\nOptions:\n"
 	      "  --json                  write JSON instead of lines\n"
+	      "  --utc                   show times in UTC, not in the time zone of this terminal\n"
 	      "  -H, --host [USER@]HOST  ask the service of another machine, over ssh\n"
 	      "  -h, --help              show this help, or that of the verb\n"
 	      "  --version               show this command's version\n\n"
@@ -327,6 +330,8 @@ int sandbox_run(int argc, char *const *argv, const SandboxContext *context)
 	/* Where the person stands here says nothing about the sessions there. */
 	if (call.host)
 		there.directory = NULL;
+	if (call.utc)
+		print_utc();
 	if (call.help)
 		sandbox_help(context->out, call.verb);
 	else if (call.version)

@@ -36,7 +36,7 @@ typedef struct SandboxVerb SandboxVerb;
 /* A command line as understood. Strings are borrowed from it. */
 typedef struct SandboxCall {
 	const SandboxVerb *verb; /* NULL with help or version: of the whole command */
-	bool json, help, version;
+	bool json, utc, help, version;
 	const char *host;         /* -H, or NULL */
 	const char *option;       /* the one of the verb's own options that was given, or NULL */
 	const char *argument;     /* the verb's argument, or NULL */

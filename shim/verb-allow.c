@@ -140,6 +140,25 @@ static void add_note(const SandboxCall *call, const SandboxContext *context)
 			call->second);
 }
 
+/* The comment that the address has in the configuration: without another one it stays. Return: 0 or a negative errno. */
+static int find_comment(sd_bus *bus, const char *address, char **ret, sd_bus_error *reterr)
+{
+	_cleanup_(client_table_done) ClientTable table = { 0 };
+	const char *comment = "";
+	int r = client_list_allow_ip(bus, &table, reterr);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < table.n_rows; i++) {
+		char *const *row = table.cells + i * table.n_columns;
+
+		if (streq(row[0], address) && starts_with(row[2], CS_CONFIG_PATH))
+			comment = row[1];
+	}
+	*ret = strdup(comment);
+	return *ret ? 0 : -ENOMEM;
+}
+
 static int add_to_one(const SandboxCall *call, const SandboxContext *context)
 {
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
@@ -199,6 +218,7 @@ static int add(const SandboxCall *call, const SandboxContext *context)
 	_cleanup_error_ sd_bus_error error = SD_BUS_ERROR_NULL;
 	_cleanup_bus_ sd_bus *bus = NULL;
 	_cleanup_(text_agent_stop) TextAgent agent = TEXT_AGENT_INIT;
+	_cleanup_free_ char *comment = NULL;
 	bool asked = false;
 	int r;
 
@@ -211,10 +231,12 @@ static int add(const SandboxCall *call, const SandboxContext *context)
 		return verb_refuse(context, CS_EXIT_USAGE,
 				   "--for is about one session; name it with --session, or leave --for out");
 	r = verb_open(context, &bus, &error);
+	if (r >= 0 && !call->third)
+		r = find_comment(bus, call->second, &comment, &error);
 	if (r >= 0)
 		do
-			r = client_add_allow_ip(bus, call->second, call->third ?: "", asked, &unconfirmed,
-						&error);
+			r = client_add_allow_ip(bus, call->second, call->third ?: comment, asked,
+						&unconfirmed, &error);
 		while (r < 0 && verb_asks(context, &agent, &asked, &error));
 	if (r < 0)
 		return verb_complain(context, r, &error);

@@ -159,8 +159,8 @@ static void follower_show(Follower *follower, const ClientEvent *event)
 	follower->last_usec = event->usec;
 	r = make_rows(event, 1, &rows);
 	if (r >= 0 && follower->call->json) {
-		r = print_json_object(context->out, &(PrintTable){ columns, COLUMNS, 1, rows.cells },
-				      &context->style);
+		r = print_json_line(context->out, &(PrintTable){ columns, COLUMNS, 1, rows.cells },
+				    &context->style);
 	} else if (r >= 0) {
 		r = show_line(context, &rows, event->session);
 	}

@@ -115,7 +115,7 @@ static const SandboxVerb verbs[] = {
 	},
 	{
 		.name = "denied",
-		.synopsis = "[--json] [-f] [ID]",
+		.synopsis = "[--json] [--utc] [-f] [ID]",
 		.summary = "list what a session's agent tried to reach and may not",
 		.details = "The latest attempt first, each destination and program once, with how often. -f\n"
 			   "(--follow) goes on to show what comes, until the session ends. " WHICH,
@@ -158,17 +158,18 @@ static const SandboxVerb verbs[] = {
 		.synopsis = "[--json] [list] | add [--session ID [--for TIME]] ADDRESS [COMMENT...] | "
 			    "remove [--session ID] ADDRESS | edit",
 		.summary = "list or change the internal addresses that sessions may reach",
-		.details = "list shows each with its comment and with where it is set. add writes ADDRESS "
-			   "(IPv4,\n"
-			   "or a network with /16 to /32 behind it) into the configuration and opens it in "
-			   "every\n"
-			   "running session; said again, it changes the comment. remove takes it away again, "
-			   "and\n"
-			   "what is connected to it ends. Both take an administrator's password.\n"
-			   "--session ID: of one session alone, until it ends or, with --for TIME (such as "
-			   "90s,\n"
-			   "15m, 1h, 7d), for that long. To take that back needs no password.\n"
-			   "Exits with 1 when a session did not confirm.\n",
+		.details =
+			"list shows each with its comment and with where it is set. add writes ADDRESS "
+			"(IPv4,\n"
+			"or a network with /16 to /32 behind it) into the configuration and opens it in "
+			"every\n"
+			"running session; said again with a comment, it changes that. remove takes it away again, "
+			"and\n"
+			"what is connected to it ends. Both take an administrator's password.\n"
+			"--session ID: of one session alone, until it ends or, with --for TIME (such as "
+			"90s,\n"
+			"15m, 1h, 7d), for that long. To take that back needs no password.\n"
+			"Exits with 1 when a session did not confirm.\n",
 		.takes_argument = true,
 		.takes_second = true,
 		.takes_text = true,
@@ -226,7 +227,7 @@ static const SandboxVerb verbs[] = {
 	},
 	{
 		.name = "log",
-		.synopsis = "[--json] [-f] [ID]",
+		.synopsis = "[--json] [--utc] [-f] [ID]",
 		.summary = "list what happened: launches, refusals, changes, ends",
 		.details =
 			"The newest 1000 events of your sessions and calls; everybody's for root. With "

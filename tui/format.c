@@ -461,12 +461,15 @@ char *format_clock(uint64_t usec, uint64_t now_usec)
 	time_t then = (time_t)(usec / USEC_PER_SEC), now = (time_t)(now_usec / USEC_PER_SEC);
 	char text[sizeof("-2147483648-01-31 09:00:00Z")];
 	struct tm when, today;
-	bool same;
+	const char *format;
 
-	if (!gmtime_r(&then, &when) || !gmtime_r(&now, &today))
+	if (!localtime_r(&then, &when) || !localtime_r(&now, &today))
 		return strdup("?");
-	same = when.tm_year == today.tm_year && when.tm_yday == today.tm_yday;
-	if (strftime(text, sizeof(text), same ? "%H:%M:%SZ" : "%Y-%m-%d %H:%M:%SZ", &when) == 0)
+	format = when.tm_year == today.tm_year && when.tm_yday == today.tm_yday ? "%H:%M:%SZ"
+										: "%Y-%m-%d %H:%M:%SZ";
+	if (strftime(text, sizeof(text), format, &when) == 0)
 		return strdup("?");
+	if (when.tm_gmtoff != 0)
+		text[strlen(text) - 1] = '\0';
 	return strdup(text);
 }

@@ -67,5 +67,5 @@ bool format_holds(const char *bytes, const char *needle, FormatFlags flags);
 char *format_age(uint64_t usec);
 /* "0" to "9999", then "12k", "3.4M": at most 4 columns. Return likewise. */
 char *format_count(uint64_t count);
-/* The time of today, with the date for another day; UTC, as everywhere in the product: "09:00:00Z". */
+/* The time of today, with the date for another day, in the time zone of the process: "10:00:00"; in UTC "09:00:00Z". */
 char *format_clock(uint64_t usec, uint64_t now_usec);

@@ -34,6 +34,8 @@ int main(int argc, char **argv)
 	/* tui/format asks the C library for widths, with a screen and without one. */
 	style = print_style(stdout);
 	style.utf8 = term_prepare();
+	if (options.utc)
+		print_utc();
 	if (options.dump)
 		return dump_run(&(DumpOptions){ .view = view_find(options.dump),
 						.session = options.session,

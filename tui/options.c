@@ -53,6 +53,8 @@ static bool take_flag(const char *argument, Options *options)
 {
 	if (streq(argument, "--json"))
 		options->json = true;
+	else if (streq(argument, "--utc"))
+		options->utc = true;
 	else if (streq(argument, "-h") || streq(argument, "--help"))
 		options->help = true;
 	else if (streq(argument, "--version"))
@@ -125,6 +127,7 @@ void options_help(FILE *out)
 		     "  --dump VIEW     print a view and exit; with --json as JSON\n"
 		     "  ID              of this session (or the beginning of its id); else of the newest\n"
 		     "  -H, --host      look at another machine, by ssh\n"
+		     "  --utc           show times in UTC, not in the time zone of this terminal\n"
 		     "  -h, --help      this help\n"
 		     "  --version       show the version\n"
 		     "\n"

@@ -10,7 +10,7 @@ typedef struct Options {
 	const char *dump;    /* name of a view to print, or NULL */
 	const char *view;    /* the first view, or NULL */
 	const char *session; /* id or its beginning, or NULL */
-	bool json, help, version;
+	bool json, utc, help, version;
 } Options;
 
 /* Return: 0; -EINVAL with *ret_problem, a sentence; -ENOMEM. */

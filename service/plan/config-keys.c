@@ -41,7 +41,7 @@ static const ConfigRow rows[CONFIG_KEY_MAX] = {
 		.drift = DRIFT_TEXT,
 	},
 	[CONFIG_CALLBACK_PORT] = {
-		.name = "callback-port", .type = TYPE_PORT, .list = true,
+		.name = "callback-port", .type = TYPE_CALLBACK, .list = true,
 		.variable = "CLAUDE_SANDBOX_CALLBACK_PORTS", .rank = 6, .separators = SPLIT_WORDS,
 		.asks = "lets the agent listen on the machine's own 127.0.0.1 at the port",
 		.drift = DRIFT_LIST,

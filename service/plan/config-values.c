@@ -77,6 +77,21 @@ static int parse_port(const char *text, char **ret, char **ret_problem)
 	return take_copy(text, ret);
 }
 
+/* ip_unprivileged_port_start of a new network namespace, whatever the machine's is (ip(7)). */
+#define UNPRIVILEGED_PORT_FIRST 1024
+
+static int parse_callback_port(const char *text, char **ret, char **ret_problem)
+{
+	int r = parse_port(text, ret, ret_problem);
+
+	if (r < 0 || strtoul(*ret, NULL, 10) >= UNPRIVILEGED_PORT_FIRST)
+		return r;
+	free(*ret);
+	*ret = NULL;
+	return refuse_value(ret_problem, text,
+			    "is a port that no agent can listen on; write one from 1024 to 65535");
+}
+
 static int parse_model_port(const char *text, char **ret, char **ret_problem)
 {
 	uint64_t port;
@@ -333,11 +348,22 @@ static int parse_group(const char *text, char **ret, char **ret_problem)
 }
 
 static const ValueFunction parsers[CONFIG_TYPE_MAX] = {
-	[TYPE_FLAG] = parse_flag,     [TYPE_PORT] = parse_port,         [TYPE_PORT_OR_0] = parse_model_port,
-	[TYPE_TASKS] = parse_tasks,   [TYPE_SESSIONS] = parse_sessions, [TYPE_SIZE] = parse_size,
-	[TYPE_PATH] = parse_path,     [TYPE_WRITABLE] = parse_writable, [TYPE_WORKSPACE] = parse_workspace,
-	[TYPE_DEVICE] = parse_device, [TYPE_ADDRESS] = parse_address,   [TYPE_VARIABLE] = parse_variable,
-	[TYPE_PROCFS] = parse_procfs, [TYPE_HISTORY] = parse_history,   [TYPE_HOST] = parse_host,
+	[TYPE_FLAG] = parse_flag,
+	[TYPE_PORT] = parse_port,
+	[TYPE_PORT_OR_0] = parse_model_port,
+	[TYPE_CALLBACK] = parse_callback_port,
+	[TYPE_TASKS] = parse_tasks,
+	[TYPE_SESSIONS] = parse_sessions,
+	[TYPE_SIZE] = parse_size,
+	[TYPE_PATH] = parse_path,
+	[TYPE_WRITABLE] = parse_writable,
+	[TYPE_WORKSPACE] = parse_workspace,
+	[TYPE_DEVICE] = parse_device,
+	[TYPE_ADDRESS] = parse_address,
+	[TYPE_VARIABLE] = parse_variable,
+	[TYPE_PROCFS] = parse_procfs,
+	[TYPE_HISTORY] = parse_history,
+	[TYPE_HOST] = parse_host,
 	[TYPE_GROUP] = parse_group,
 };
 

@@ -13,7 +13,6 @@
 
 /* Another user may fill it for a moment: whoever may not come is taken out of it at once. */
 #define BACKLOG 1024
-#define PRIVILEGED_BELOW 1024u /* ip_unprivileged_port_start of every new network namespace */
 /* What the session holds beside connections, one for each mount above all. */
 #define DESCRIPTORS_OF_SESSION 512u
 /* A browser opens some ten at a time; fewer than this are worth a word. */
@@ -215,11 +214,6 @@ static int open_callback(Ports *ports, Port *port, char ***warnings)
 	_cleanup_close_ int fd = FD_NONE, fd6 = FD_NONE;
 	int r;
 
-	if (port->number < PRIVILEGED_BELOW)
-		return strings_appendf(warnings,
-				       "callback-port %u: an agent cannot listen on a port below %u; "
-				       "choose another port",
-				       (unsigned)port->number, PRIVILEGED_BELOW);
 	fd = listen_outside(AF_INET, port->number);
 	if (fd < 0) {
 		port->state = fd == -EADDRINUSE ? PORT_TAKEN : PORT_FAILED;

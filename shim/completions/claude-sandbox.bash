@@ -70,12 +70,12 @@ _claude_sandbox()
 
 	case $verb:$word in
 	shell:*) _claude_sandbox_files ;;
-	:-*) _claude_sandbox_words "$common --version" ;;
+	:-*) _claude_sandbox_words "--utc $common --version" ;;
 	:*) _claude_sandbox_words "$verbs" ;;
 	help:*) _claude_sandbox_words "$verbs" ;;
 	verify:-*) _claude_sandbox_words "--probes $common" ;;
 	sessions:-*) _claude_sandbox_words "--all $common" ;;
-	denied:-* | log:-*) _claude_sandbox_words "-f --follow $common" ;;
+	denied:-* | log:-*) _claude_sandbox_words "-f --follow --utc $common" ;;
 	why:-*) _claude_sandbox_words "--session $common" ;;
 	allow-ip:-*) _claude_sandbox_words "--session --for $common" ;;
 	install:-*) _claude_sandbox_words '--list --remove --json --help' ;;

@@ -14,6 +14,7 @@ set -l verbs shell doctor verify sessions show exposure routes ports denied why 
 
 complete -c claude-sandbox -f
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -l json -d 'Write JSON instead of lines'
+complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -l utc -d 'Show times in UTC'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from shell" -s h -l help -d 'Show the help'
 complete -c claude-sandbox -n 'not __fish_seen_subcommand_from shell install gh-auth glab-auth' -s H -l host -x -a '(__fish_complete_user_at_hosts)' -d 'Ask another machine'
 complete -c claude-sandbox -n "not __fish_seen_subcommand_from $verbs" -l version -d 'Show the version of this command'

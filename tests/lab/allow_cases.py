@@ -336,6 +336,8 @@ def by_the_command(lab):
     command("remove", network.DEVICE).refused(1, "no allow-ip is 10.20.30.40")
     command("remove", network.DEVICE, "--session", agent.id, user=ALICE).refused(1, "was not opened")
     equal(command("add", network.DEVICE, "the", "new", "printer").ok().out, b"added 10.20.30.40\n")
+    command("add", network.DEVICE).ok()
+    holds(b"# the new printer\n" in read(), "without another one a comment stays")
     equal(read(), b"# ours\nallow-ip = 10.20.30.40  # the new printer\n")
     command("remove", network.DEVICE).ok()
     said = command("add", "8.8.8.8").ok().out
@@ -361,13 +363,16 @@ def in_an_editor(lab):
     lab.replace(program, b"", 0o755)
     lab.replace(planted, b"#!/bin/sh\ntouch /tmp/it-ran\n", 0o755)
 
-    def edit(script, status, said, **more):
+    def edit(script, status, said, again=":", name="an-editor", **more):
+        """again: what it does when it is opened once more."""
         with open(program, "w", encoding="utf-8") as f:
-            f.write(f"#!/bin/sh\n[ $# = 1 ] || exit 9\n{script}\n")
+            f.write(f"#!/bin/sh\nif [ -e /tmp/opened ]; then {again}\nelse [ $# = 1 ] || exit 9\n>/tmp/opened\n{script}\nfi\n")
         with lab.terminal([SANDBOX, "allow-ip", "edit"], ROOT,
                           lab.environment(ROOT, **{"VISUAL": "an-editor --wait", **more})) as terminal:
             terminal.expect(said)
             equal(terminal.wait(), status, said)
+        if os.path.exists("/tmp/opened"):
+            os.unlink("/tmp/opened")
 
     edit("sed -i s/10.9.9.2/10.9.9.0\\\\/16/ $1", 125, "10.9.0.0/16")
     edit("exit 3", 125, "nothing was changed")
@@ -377,6 +382,13 @@ def in_an_editor(lab):
     equal(read(), before)
     edit("sed -i -e '/10.9.9.2/d' -e 's/# one/# first/' $1; echo 10.9.9.3 >> $1", 0, "set 10.9.9.3")
     equal(read(), b"no-forge # \xff\nallow-ip = 10.9.9.1 # first\nallow-ip = 10.9.9.3\n")
+    # at the line, with the reason above it; what was right is done with it
+    program = "/usr/local/bin/vi"
+    lab.replace(program, b"", 0o755)
+    edit("echo '10.9.0.0/8 # all' >> $1; echo 10.9.9.4 >> $1", 0, "set 10.9.9.4", VISUAL="vi",
+         again='[ $# = 2 ] || exit 8; n=${1#+}; [ "$1" = "+$n" ] || exit 7; sed -n "$((n - 1))p" $2 | grep -q "# Not taken: .*from 16" || exit 6;'
+               ' sed -n "${n}p" $2 | grep -q "^10.9.0.0/8" || exit 5; sed -i "${n}d" $2')
+    equal(read(), b"no-forge # \xff\nallow-ip = 10.9.9.1 # first\nallow-ip = 10.9.9.3\nallow-ip = 10.9.9.4\n")
     equal([name for name in os.listdir("/tmp") if name.startswith("claude-sandbox-edit")], [])
 
 

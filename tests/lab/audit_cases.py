@@ -83,6 +83,19 @@ def the_log_is_followed(lab):
         os.kill(follower.pid, signal.SIGINT)
         follower.communicate()
     equal(follower.returncode, -signal.SIGINT)
+    follower = lab.start([SANDBOX, "log", "-f", "--json"], ALICE, stdout=-1, stderr=-1)
+    try:
+        lab.shell("true").ok()
+        events = []
+        while "exit" not in events:
+            events.append(json.loads(follower.stdout.readline())["event"])     # each line is an object
+    finally:
+        os.kill(follower.pid, signal.SIGTERM)
+        follower.communicate()
+    zone = {"TZ": "EST5"}
+    local, utc = (lab.run([SANDBOX, "log", *more], ALICE, env=lab.environment(ALICE, **zone)).ok().out.decode().splitlines()[-1].split()[0]
+                  for more in ([], ["--utc"]))
+    holds(local.endswith("-05:00") and utc.endswith("Z"), f"{local} {utc}")
     result = lab.run([SANDBOX, "log", "no/such"])
     result.refused(2, "no session's id")
     lab.run([SANDBOX, "log", "nosuch"]).refused(1, "whole id")

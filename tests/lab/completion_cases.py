@@ -59,7 +59,7 @@ def every_verb_and_option(lab):
         equal(complete(lab, *words, "s"), [], "a host is no verb")
     equal(complete(lab, "exp"), ["exposure"])
     equal(complete(lab, "--json", "exp"), ["exposure"])
-    equal(sorted(complete(lab, "-")), ["--help", "--host", "--json", "--version"])
+    equal(sorted(complete(lab, "-")), ["--help", "--host", "--json", "--utc", "--version"])
     for verb in verbs:
         if verb not in ("shell", "help"):
             equal(sorted(complete(lab, verb, "-")), sorted(options_of(lab, verb)), verb)

@@ -305,21 +305,20 @@ def last_bytes_of_an_agent_arrive(lab):
 
 @test(90, needs="bus")
 def ports_that_are_taken(lab):
-    lab.configure(f"callback-port = {CALLBACK}\nlocal-port = {LOCAL}\ncallback-port = {SILENT}\ncallback-port = {LOW}\n")
+    lab.configure(f"callback-port = {CALLBACK}\nlocal-port = {LOCAL}\ncallback-port = {SILENT}\n")
     origin = "/etc/claude-sandbox.conf"
     for user in BOTH:
         with Outside(CALLBACK, name="squatter"), Outside(SILENT, "::1"):
             with Held(lab, user) as held:
                 equal(ports(lab, held, user),
                       [[LOCAL, "local", "listening", f"{origin}:2"], [CALLBACK, "callback", "taken", f"{origin}:1"],
-                       [SILENT, "callback", "listening", f"{origin}:3"], [LOW, "callback", "failed", f"{origin}:4"]], str(user))
+                       [SILENT, "callback", "listening", f"{origin}:3"]], str(user))
                 held.end()
                 err = held.process.stderr.read().decode()
         for word in (f"callback-port {CALLBACK}: another program listens on 127.0.0.1:{CALLBACK}",
-                     f"callback-port {SILENT}: another program listens on [::1]:{SILENT}",
-                     f"callback-port {LOW}: an agent cannot listen on a port below 1024"):
+                     f"callback-port {SILENT}: another program listens on [::1]:{SILENT}"):
             holds(word in err, f"{user}: {word!r} is not in {err!r}")
-        equal(len(err.splitlines()), 3, err)
+        equal(len(err.splitlines()), 2, err)
         with Held(lab, user, script=login()):
             with Held(lab, user) as second:
                 equal([row[2] for row in ports(lab, second, user) if row[0] == CALLBACK], ["taken"], f"{user}: a second session")
@@ -539,3 +538,13 @@ def the_agents_own_use_of_a_local_port(lab):
     bind = "import socket\nfor p in ({}, {}):\n try:\n  socket.socket().bind((\"127.0.0.1\", p)); print(\"bound\")\n except OSError as e:\n  print(e.errno)\n"
     for user in BOTH:
         equal(lab.shell('exec "$@"', user, ["sh", PYTHON, "-c", bind.format(LOCAL, CALLBACK)]).ok().out, b"98\nbound\n", str(user))
+
+
+@test(30, needs="bus")
+def a_callback_port_that_no_agent_can_have(lab):
+    """Refused where it stands: in its line, and by its variable."""
+    for port, status in ((1023, 125), (1024, 0)):
+        result = lab.shell("true", env=lab.environment(ROOT, CLAUDE_SANDBOX_CALLBACK_PORTS=str(port)), user=ROOT)
+        equal(result.status, status, repr(result))
+    lab.configure(f"local-port = {LOW}\ncallback-port = {LOW}\n")
+    lab.shell("true").refused(125, "/etc/claude-sandbox.conf:2", "no agent can listen on", "1024 to 65535")

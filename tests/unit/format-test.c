@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <locale.h>
+#include <time.h>
 
 #include "dbus/text.h"
 #include "tui/format.h"
@@ -230,6 +231,8 @@ static void numbers_and_times(void **state)
 	} counts[] = { { 0, "0" },         { 9999, "9999" },    { 10000, "10k" },
 		       { 999999, "999k" }, { 1234567, "1.2M" }, { UINT64_MAX, "18E" } };
 	const uint64_t now = (uint64_t)1769850000 * USEC_PER_SEC; /* 2026-01-31T09:00:00Z */
+	assert_int_equal(setenv("TZ", "UTC0", 1), 0);
+	tzset();
 	_cleanup_free_ char *today = format_clock(now - 60 * USEC_PER_SEC, now);
 	_cleanup_free_ char *before = format_clock(now - 86400 * USEC_PER_SEC, now);
 	_cleanup_free_ char *never = format_clock(UINT64_MAX, now), *age = format_age(3661 * USEC_PER_SEC);
@@ -241,6 +244,13 @@ static void numbers_and_times(void **state)
 	}
 	assert_string_equal(today, "08:59:00Z");
 	assert_string_equal(before, "2026-01-30 09:00:00Z");
+	/* Half past midnight is another day than two hours before. */
+	assert_int_equal(setenv("TZ", "CET-15:30", 1), 0);
+	tzset();
+	_cleanup_free_ char *local = format_clock(now, now),
+			    *day = format_clock(now - 7200 * USEC_PER_SEC, now);
+	assert_string_equal(local, "00:30:00");
+	assert_string_equal(day, "2026-01-31 22:30:00");
 	assert_non_null(never);
 	assert_string_equal(age, "1h 01m");
 }

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <time.h>
+
 #include <pty.h>
 
 #include "dbus/print.h"
@@ -299,21 +301,29 @@ static void a_full_disk_is_an_error(void **state)
 	assert_int_equal(print_table(full, &table, &style, ""), -ENOSPC);
 }
 
-/* The same whatever zone the caller is in. */
 static void times_name_their_zone(void **state)
 {
 	static const struct {
+		const char *zone; /* NULL: after print_utc() */
 		uint64_t usec;
 		const char *text;
 	} cases[] = {
-		{ 0, "1970-01-01T00:00:00Z" },
-		{ UINT64_C(1700000000999999), "2023-11-14T22:13:20Z" },
+		{ "UTC0", 0, "1970-01-01T00:00:00Z" },
+		{ "UTC0", UINT64_C(1700000000999999), "2023-11-14T22:13:20Z" },
+		{ "EST5", UINT64_C(1700000000999999), "2023-11-14T17:13:20-05:00" },
+		{ "IST-5:30", UINT64_C(1700000000999999), "2023-11-15T03:43:20+05:30" },
+		{ NULL, UINT64_C(1700000000999999), "2023-11-14T22:13:20Z" },
 	};
 
-	assert_int_equal(setenv("TZ", "America/New_York", 1), 0);
 	for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
-		_cleanup_free_ char *text = print_time(cases[i].usec);
+		_cleanup_free_ char *text = NULL;
 
+		if (cases[i].zone)
+			assert_int_equal(setenv("TZ", cases[i].zone, 1), 0);
+		else
+			print_utc();
+		tzset();
+		text = print_time(cases[i].usec);
 		assert_string_equal(text, cases[i].text);
 	}
 }
