@@ -15,7 +15,7 @@ NUMBERS = "cd /proc/$$/fd && echo *"
 LINES = (
     "claude exec cat <(echo one) <(echo two)",
     "claude exec sh -c 'cat <&9; echo $?' 9< <(echo nine)",
-    "claude exec sh -c 'echo up >&8' 8> >(tr a-z A-Z >up); wait $!; cat up",
+    "claude exec sh -c 'echo up >&8' 8> >(tr a-z A-Z >up); until [ -s up ]; do :; done; cat up",
     "claude exec sh -c 'cat <&3' 3<<<'from a string'",
     "claude exec sh -c 'cat <&200 <&199' 200<held 199<other",
     "claude exec sh -c 'cat /dev/fd/7; cat <&7' 7<held",
