@@ -109,6 +109,8 @@
 /* Places. Absolute and fixed: nothing that a caller says moves them. */
 #define CS_CONFIG_PATH "/etc/claude-sandbox.conf"
 #define CS_GITCONFIG_PATH "/etc/claude-gitconfig"
+#define CS_GIT_IGNORE_PATH "/run/claude-sandbox/git-ignore"
+#define CS_GIT_ATTRIBUTES_PATH "/run/claude-sandbox/git-attributes"
 #define CS_LIBEXEC_DIR "/usr/libexec/claude-sandbox"
 #define CS_AGENTS_DIR CS_LIBEXEC_DIR "/agents"
 #define CS_ENTRY_PATH CS_LIBEXEC_DIR "/entry"

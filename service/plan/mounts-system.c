@@ -397,7 +397,16 @@ int build_git_config(PlanBuild *build)
 			"%s is no file, and the session's git configuration is placed on it; install the "
 			"sandbox again",
 			CS_GITCONFIG_PATH);
-	return plan_add_file(build->plan, CS_GITCONFIG_PATH, build->facts->git_config,
-			     strlen(build->facts->git_config), "git",
-			     "the person's identity and the forge helpers");
+	r = plan_add_file(build->plan, CS_GITCONFIG_PATH, build->facts->git_config,
+			  strlen(build->facts->git_config), "git",
+			  "the person's identity and the forge helpers");
+	if (r == 0 && build->facts->git_ignore)
+		r = plan_add_file(build->plan, CS_GIT_IGNORE_PATH, build->facts->git_ignore,
+				  strlen(build->facts->git_ignore), "git",
+				  "what the person's git ignores everywhere");
+	if (r == 0 && build->facts->git_attributes)
+		r = plan_add_file(build->plan, CS_GIT_ATTRIBUTES_PATH, build->facts->git_attributes,
+				  strlen(build->facts->git_attributes), "git",
+				  "the person's attributes of files");
+	return r;
 }

@@ -92,6 +92,8 @@ typedef struct PlanFacts {
 	bool no_workspace;             /* an empty one: the arguments need no other */
 	bool private_proc;             /* the holder could mount one */
 	const char *git_config;        /* the session's rendered git configuration */
+	const char *git_ignore;        /* what the person's git ignores everywhere; NULL: nothing */
+	const char *git_attributes;    /* its attributes likewise */
 	const char *resolver;          /* the session's resolv.conf; NULL: none to be placed */
 	const char *temp_root;         /* CLAUDE_CODE_TMPDIR's directory, or NULL */
 	const char *project_state;     /* where this workspace's own part of the agent's state is, canonical;

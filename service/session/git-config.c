@@ -104,7 +104,11 @@ int git_config_render(const GitConfigOptions *options, char **ret)
 	out = open_memstream(&text, &size);
 	if (!out)
 		return -ENOMEM;
-	r = render_values(out, options);
+	r = options->carry ? git_carry_render(options->carry, options->excludes, options->attributes,
+					      options->lfs, out)
+			   : 0;
+	if (r == 0)
+		r = render_values(out, options);
 	if (r < 0)
 		return r;
 	render_forge(out, "github.com", options->gh);

@@ -37,16 +37,12 @@ char *git_places_join(const char *directory, const char *path)
 /* ---- reading, by a descriptor of the directory ---- */
 
 /* A small regular file as a whole. Return: 0, the text and its size; -ENOENT; -EBADMSG; -ENOMEM. */
-static int read_file(int directory_fd, const char *name, size_t max, char **ret, size_t *ret_size)
+int git_places_read(int fd, size_t max, char **ret, size_t *ret_size)
 {
-	_cleanup_close_ int fd =
-		openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	_cleanup_free_ char *text = NULL;
 	size_t n = 0;
 	struct stat st;
 
-	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : -EBADMSG;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > max)
 		return -EBADMSG;
 	/* It may grow while it is read. */
@@ -70,6 +66,16 @@ static int read_file(int directory_fd, const char *name, size_t max, char **ret,
 	*ret = TAKE_PTR(text);
 	*ret_size = n;
 	return 0;
+}
+
+static int read_file(int directory_fd, const char *name, size_t max, char **ret, size_t *ret_size)
+{
+	_cleanup_close_ int fd =
+		openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : -EBADMSG;
+	return git_places_read(fd, max, ret, ret_size);
 }
 
 int git_places_read_line(int directory_fd, const char *name, char **ret)

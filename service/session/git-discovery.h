@@ -32,6 +32,8 @@ int git_places_find(const PlanView *view, const PlanNode *workspace, uid_t uid, 
 
 /* path, absolute or relative to directory, as one absolute path. Return: it, to be freed, or NULL. */
 char *git_places_join(const char *directory, const char *path);
+/* Read a file whole, with a NUL behind it. Return: 0; -EBADMSG when it is none, or above max bytes; -ENOMEM. */
+int git_places_read(int fd, size_t max, char **ret, size_t *ret_size);
 /* The one line of a small regular file in the directory. Return: 0 and the line; -ENOENT; -EBADMSG when it is
  * none; -ENOMEM. */
 int git_places_read_line(int directory_fd, const char *name, char **ret);

@@ -25,6 +25,7 @@ void git_identity_done(GitIdentity *identity)
 	free(identity->default_branch);
 	free(identity->shared);
 	strings_free(identity->safe_directories);
+	git_carry_done(&identity->carry);
 	free(identity->problem);
 	*identity = (GitIdentity){ 0 };
 }
@@ -63,7 +64,8 @@ int git_identity_parse(const char *output, size_t size, const char *home, GitIde
 	};
 
 	for (const char *item = output, *end = output + size; item < end; item += strlen(item) + 1) {
-		const char *safe;
+		_cleanup_free_ char *key = NULL;
+		const char *safe, *line_end;
 		int r = 0;
 
 		if (!memchr(item, 0, (size_t)(end - item)))
@@ -77,6 +79,11 @@ int git_identity_parse(const char *output, size_t size, const char *home, GitIde
 		safe = starts_with(item, "safe.directory\n");
 		if (safe && r == 0)
 			r = add_safe_directory(identity, safe, home);
+		line_end = strchrnul(item, '\n');
+		key = r == 0 ? strndup(item, (size_t)(line_end - item)) : NULL;
+		if (r == 0)
+			r = key ? git_carry_add(&identity->carry, key, *line_end ? line_end + 1 : NULL, home)
+				: -ENOMEM;
 		if (r < 0)
 			return r;
 	}
@@ -104,7 +111,7 @@ static char *const git_arguments[] = {
 	(char *)"config",
 	(char *)"--null",
 	(char *)"--get-regexp",
-	(char *)"^(user\\.(name|email)|core\\.sharedrepository|init\\.defaultbranch|safe\\.directory)$",
+	(char *)".", /* the table of git-carry.c chooses */
 	NULL,
 };
 

@@ -15,23 +15,26 @@
 #include <systemd/sd-event.h>
 
 #include "dbus/base.h"
+#include "service/session/git-carry.h"
 #include "service/session/git-discovery.h"
 
 #define GIT_DEADLINE_USEC (3 * USEC_PER_SEC)
-#define GIT_OUTPUT_MAX 16384u
+#define GIT_OUTPUT_MAX 262144u
 
 typedef struct GitIdentity {
 	char *name, *email;
 	char *default_branch;    /* init.defaultBranch */
 	char *shared;            /* core.sharedRepository */
 	char **safe_directories; /* safe.directory, of the person and the system; NULL: none */
+	GitCarry carry;          /* what else holds inside */
 	char *problem;           /* how git did not answer, to stand behind "git"; NULL: it did */
 } GitIdentity;
 
 void git_identity_done(GitIdentity *identity);
 
 typedef struct GitQuery GitQuery;
-typedef void (*GitAnswered)(void *userdata, const GitIdentity *identity);
+/* identity may be taken. */
+typedef void (*GitAnswered)(void *userdata, GitIdentity *identity);
 
 typedef struct GitOptions {
 	const char *path; /* program_find() */

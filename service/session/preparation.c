@@ -7,6 +7,7 @@
 #include "service/plan/agent-find.h"
 #include "service/session/descriptor-facts.h"
 #include "service/session/git-config.h"
+#include "service/session/git-person.h"
 #include "service/session/git-places.h"
 #include "service/session/project-places.h"
 #include "service/session/sockets.h"
@@ -114,13 +115,6 @@ void preparation_done(Preparation *preparation)
 	preparation->warnings = strings_free(preparation->warnings);
 }
 
-static int copy_string(char **to, const char *from)
-{
-	free(*to);
-	*to = from ? strdup(from) : NULL;
-	return from && !*to ? -ENOMEM : 0;
-}
-
 int preparation_find_git(Preparation *preparation)
 {
 	PlanView view = view_functions(&preparation->view);
@@ -130,23 +124,11 @@ int preparation_find_git(Preparation *preparation)
 			       &preparation->places);
 }
 
-int preparation_set_git(Preparation *preparation, const GitIdentity *identity)
+void preparation_set_git(Preparation *preparation, GitIdentity *identity)
 {
-	int r;
-
-	r = copy_string(&preparation->git.name, identity->name);
-	if (r == 0)
-		r = copy_string(&preparation->git.email, identity->email);
-	if (r == 0)
-		r = copy_string(&preparation->git.default_branch, identity->default_branch);
-	if (r == 0)
-		r = copy_string(&preparation->git.shared, identity->shared);
-	if (r == 0)
-		r = copy_string(&preparation->git.problem, identity->problem);
-	preparation->git.safe_directories = strings_free(preparation->git.safe_directories);
-	for (size_t i = 0; r == 0 && identity->safe_directories && identity->safe_directories[i]; i++)
-		r = strings_append(&preparation->git.safe_directories, identity->safe_directories[i]);
-	return r;
+	git_identity_done(&preparation->git);
+	preparation->git = *identity;
+	*identity = (GitIdentity){ 0 };
 }
 
 /* A credential helper that the jail shows and no agent changes. Return: its path, static, or NULL. */
@@ -161,28 +143,85 @@ static const char *find_helper(const char *const paths[])
 	return NULL;
 }
 
-static int make_git_config(const Preparation *preparation, char **ret)
+/* The file that a setting names, or git's default (gitignore(5), gitattributes(5)). Return: 0 or -ENOMEM. */
+static int read_git_file(Preparation *preparation, const char *named, const char *fallback, char **ret)
+{
+	const SessionRequest *request = preparation->request;
+	_cleanup_free_ char *usual = NULL;
+	int r;
+
+	if (!named && asprintf(&usual, "%s/.config/git/%s", request->home, fallback) < 0) {
+		usual = NULL;
+		return -ENOMEM;
+	}
+	r = git_person_read(request, preparation->view.home, preparation->workspace.path, named ?: usual,
+			    ret);
+	if (r == 0 || r == -ENOENT || r == -ENOTDIR || r == -ENOMEM || !preparation->places.directory.path)
+		return r == -ENOMEM ? r : 0;
+	return strings_appendf(
+		&preparation->warnings,
+		"git inside goes without %s, which cannot be shown (%s); write it as a file of "
+		"up to %u bytes, without links on its way",
+		named ?: usual, strerror(-r), GIT_PERSON_BYTES_MAX);
+}
+
+static int warn_of_left(Preparation *preparation)
+{
+	_cleanup_free_ char *names = NULL;
+
+	if (!preparation->git.carry.left || !preparation->git.carry.left[0] ||
+	    !preparation->places.directory.path)
+		return 0;
+	for (char **left = preparation->git.carry.left; *left; left++) {
+		char *longer;
+
+		if (asprintf(&longer, "%s%s%s", names ?: "", names ? ", " : "", *left) < 0)
+			return -ENOMEM;
+		free(names);
+		names = longer;
+	}
+	return strings_appendf(&preparation->warnings,
+			       "git inside goes without your %s: keys and programs of yours stay outside; "
+			       "sign and check outside what the agent has committed",
+			       names);
+}
+
+static int make_git_config(Preparation *preparation, char **ret, char **ret_ignore, char **ret_attributes)
 {
 	static const char *const gh[] = { "/usr/local/bin/gh", "/usr/bin/gh", NULL };
 	static const char *const glab[] = { "/usr/local/bin/glab", "/usr/bin/glab", NULL };
+	static const char *const lfs[] = { "/usr/local/bin/git-lfs", "/usr/bin/git-lfs", NULL };
 	const Config *config = &preparation->request->config;
-	bool forge = !config_flag(config, CONFIG_NO_FORGE);
+	const GitIdentity *git = &preparation->git;
+	bool forge = !config_flag(config, CONFIG_NO_FORGE), has_lfs = find_helper(lfs) != NULL;
 	_cleanup_free_ const char **hosts = calloc(config->n_values + 1, sizeof(char *));
 	const ConfigValue *value;
 	size_t index = 0, n = 0;
+	int r;
 
 	if (!hosts)
 		return -ENOMEM;
 	while ((value = config_next(config, CONFIG_FORGE_HOST, &index)))
 		hosts[n++] = value->text;
+	r = read_git_file(preparation, git->carry.excludes, "ignore", ret_ignore);
+	if (r == 0)
+		r = read_git_file(preparation, git->carry.attributes, "attributes", ret_attributes);
+	if (r == 0)
+		r = warn_of_left(preparation);
+	if (r < 0)
+		return r;
 	return git_config_render(
-		&(GitConfigOptions){ .name = preparation->git.name,
-				     .email = preparation->git.email,
+		&(GitConfigOptions){ .name = git->name,
+				     .email = git->email,
 				     .forge_hosts = hosts,
-				     .default_branch = preparation->git.default_branch,
-				     .top_level = git_places_trusted(&preparation->places, &preparation->git),
+				     .default_branch = git->default_branch,
+				     .top_level = git_places_trusted(&preparation->places, git),
 				     .gh = forge ? find_helper(gh) : NULL,
-				     .glab = forge ? find_helper(glab) : NULL },
+				     .glab = forge ? find_helper(glab) : NULL,
+				     .carry = &git->carry,
+				     .excludes = *ret_ignore ? CS_GIT_IGNORE_PATH : NULL,
+				     .attributes = *ret_attributes ? CS_GIT_ATTRIBUTES_PATH : NULL,
+				     .lfs = has_lfs },
 		ret);
 }
 
@@ -407,7 +446,7 @@ static int make_guarded_names(Preparation *preparation, const Plan *plan, const 
 int preparation_plan(Preparation *preparation, const PreparationNetwork *network, const TerminalKeys *keys,
 		     Plan *ret, const char **ret_error, char **ret_problem)
 {
-	_cleanup_free_ char *git_config = NULL, *temp_root = NULL;
+	_cleanup_free_ char *git_config = NULL, *git_ignore = NULL, *git_attributes = NULL, *temp_root = NULL;
 	_cleanup_(descriptor_facts_done) DescriptorFacts descriptors = { 0 };
 	_cleanup_(strings_freep) char **sockets = NULL, **private = NULL;
 	PlanView view = view_functions(&preparation->view);
@@ -418,7 +457,7 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 	*ret_error = CS_ERROR_PLAN_REFUSED;
 	r = make_placeholders(preparation, ret_problem);
 	if (r == 0)
-		r = make_git_config(preparation, &git_config);
+		r = make_git_config(preparation, &git_config, &git_ignore, &git_attributes);
 	if (r == 0)
 		r = make_resolver(preparation, network);
 	if (r == 0)
@@ -431,6 +470,8 @@ int preparation_plan(Preparation *preparation, const PreparationNetwork *network
 			     .no_workspace = preparation->no_workspace,
 			     .private_proc = network->private_proc,
 			     .git_config = git_config,
+			     .git_ignore = git_ignore,
+			     .git_attributes = git_attributes,
 			     .resolver = preparation->names.text,
 			     .temp_root = temp_root,
 			     .project_state = preparation->project.path,

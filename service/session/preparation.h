@@ -50,8 +50,8 @@ void preparation_done(Preparation *preparation);
 void preparation_release(Preparation *preparation);
 /* Find the workspace's repository. Return: 0 or -ENOMEM. */
 int preparation_find_git(Preparation *preparation);
-/* Take a copy of what git said. Return: 0 or -ENOMEM. */
-int preparation_set_git(Preparation *preparation, const GitIdentity *identity);
+/* What git said; it is taken. */
+void preparation_set_git(Preparation *preparation, GitIdentity *identity);
 
 /* What resolver_render() is to make of the host's text. Return: as that. */
 typedef struct PreparationNetwork PreparationNetwork;

@@ -176,16 +176,14 @@ void session_advance(Session *session)
 		session_go(session);
 }
 
-static void on_git_answered(void *userdata, const GitIdentity *identity)
+static void on_git_answered(void *userdata, GitIdentity *identity)
 {
 	Session *session = userdata;
-	int r = preparation_set_git(&session->preparation, identity);
 
+	preparation_set_git(&session->preparation, identity);
 	session->query = git_query_free(session->query);
 	session->git_known = true;
 	session_doctor_git(session);
-	if (r < 0)
-		session_fail(session, CS_ERROR_JAIL_UNAVAILABLE, NULL);
 	session_advance(session);
 }
 
