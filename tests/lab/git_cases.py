@@ -544,7 +544,7 @@ def a_git_that_does_not_answer_is_told_of(lab):
     work = fresh(lab, ALICE, "silent")
     for text, what in (("exit 7", "ended with status 7"), ("kill -9 $$", "was ended by signal 9"),
                        ("exec tail -f /dev/null", "did not answer within 3 seconds"),
-                       ("exec cat /dev/zero", "said more than 16384 bytes")):
+                       ("exec cat /dev/zero", "said more than 262144 bytes")):
         lab.replace(GIT, f"#!/bin/sh\n{text}\n", 0o755)
         result = lab.shell("cat /etc/claude-gitconfig", cwd=work, limit=30)
         out = warned(result, f"git is not fully set up inside: outside it {what}; run git status in {work} to see why")
