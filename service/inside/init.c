@@ -49,6 +49,7 @@ typedef struct Init {
 	pid_t agent;
 	pid_t foreground; /* group that had the terminal when the agent stopped; 0 when it did not stop */
 	bool hung_up;
+	struct rlimit files; /* RLIMIT_NOFILE as the caller has it */
 } Init;
 
 /* What the child tells before it becomes the agent: nothing when execve(2) succeeds. */
@@ -170,19 +171,13 @@ static int descriptor_place(int source, int number)
 }
 
 /*
- * All are moved above the agent's numbers before the first is placed, the way out of here with them. The limit that
- * the caller set may be lower, and is the agent's again afterwards.
+ * All are moved above the agent's numbers before the first is placed, the way out of here with them. The limit of
+ * open files is init's own until then; the agent has its caller's.
  */
-static int descriptors_place(const InitOrders *orders, int *failure_fd)
+static int descriptors_place(const InitOrders *orders, const struct rlimit *limit, int *failure_fd)
 {
 	int sources[SLOTS_MAX], first = (int)SLOTS_NUMBER_MAX + 1, r = 0;
-	struct rlimit limit, raised;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return -errno;
-	raised = (struct rlimit){ limit.rlim_max, limit.rlim_max };
-	if (setrlimit(RLIMIT_NOFILE, &raised) < 0)
-		return -errno;
 	r = fcntl(*failure_fd, F_DUPFD_CLOEXEC, first);
 	if (r < 0)
 		return -errno;
@@ -204,12 +199,13 @@ static int descriptors_place(const InitOrders *orders, int *failure_fd)
 		if (r < 0)
 			return r;
 	}
-	return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? -errno : 0;
+	return setrlimit(RLIMIT_NOFILE, limit) < 0 ? -errno : 0;
 }
 
 /* In the child: become the agent. */
-_noreturn_ static void agent_execute(const InitOrders *orders, int failure_fd)
+_noreturn_ static void agent_execute(const Init *init, int failure_fd)
 {
+	const InitOrders *orders = &init->orders;
 	sigset_t none;
 	int r;
 
@@ -219,7 +215,7 @@ _noreturn_ static void agent_execute(const InitOrders *orders, int failure_fd)
 	if (orders->terminals && !orders->background && tcsetpgrp(INIT_FD_TERMINAL, getpid()) < 0)
 		child_fail(failure_fd, INIT_STAGE_TERMINAL, errno);
 
-	r = descriptors_place(orders, &failure_fd);
+	r = descriptors_place(orders, &init->files, &failure_fd);
 	if (r < 0)
 		child_fail(failure_fd, INIT_STAGE_EXECUTE, -r);
 
@@ -263,7 +259,7 @@ static int agent_start(Init *init, InitStage *ret_stage)
 	if (init->agent < 0)
 		return -errno;
 	if (init->agent == 0)
-		agent_execute(&init->orders, write_fd);
+		agent_execute(init, write_fd);
 
 	write_fd = close_fd(write_fd);
 	do
@@ -541,6 +537,10 @@ int init_run(void)
 		return 1;
 	sigfillset(&all);
 	if (sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+		return 1;
+	/* The caller's soft limit may be below the numbers that are used here. */
+	if (getrlimit(RLIMIT_NOFILE, &init.files) < 0 ||
+	    setrlimit(RLIMIT_NOFILE, &(struct rlimit){ init.files.rlim_max, init.files.rlim_max }) < 0)
 		return 1;
 	if (close_range(INIT_FD_MAX, ~0U, 0) < 0 || close_range(INIT_FD_REPORT, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
 		return 1;
