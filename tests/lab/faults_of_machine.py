@@ -6,6 +6,7 @@ import re
 
 import injuries
 import machine
+import system
 from case import CONFIG
 from fault_table import BOTH, OTHER, STARTED, because, fault, quoted
 from machine import ALICE, ROOT
@@ -193,10 +194,13 @@ def no_filters(lab, _user):
     injuries.kernel_says(lab, seccomp__actions_avail="kill_process allow")
 
 
-@fault("kernel.version", "fail", "Linux 2.6.… is older than 5.12", "a newer kernel is needed", launch=OTHER)
-def kernel_old(lab, _user):
+def tells_of_2_6(_user):
+    return {"before": lambda: system.personality(system.UNAME26)}
+
+
+@fault("kernel.version", "fail", "Linux 2.6.… is older than 5.12", "a newer kernel is needed", launch=OTHER, where=tells_of_2_6)
+def kernel_old(_lab, _user):
     """Linux 2.6"""
-    lab.wrap(injuries.SESSION, "old-kernel")
 
 
 @fault("machine.wsl", "note", "WSL2: drives of Windows below /mnt are no part of what is hidden", launch=OTHER,

@@ -65,6 +65,14 @@ def prctl(option, value):
     _check(libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0), "prctl")
 
 
+UNAME26 = 0x0020000                    # personality(2): uname(2) tells of Linux 2.6
+
+
+def personality(value):
+    if libc.personality(ctypes.c_ulong(value)) == -1:
+        _check(-1, "personality")
+
+
 def die_with_parent():
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 

@@ -12,7 +12,6 @@
  *                                         ids are mapped by whoever listens at /run/lab-ids
  *   chroot PATH                           with that as its root directory, likewise by a right of such a
  *                                         namespace
- *   old-kernel                            where uname(2) tells of Linux 2.6 (personality(2), UNAME26)
  *
  * What the program starts inherits that. The real program is executed by execveat(2), so that execve(2) can
  * fail.
@@ -26,7 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -109,8 +107,6 @@ static int add(scmp_filter_ctx filter, char *line)
 		return limit(what, word);
 	if (strcmp(what, "chroot") == 0 && (word = strtok_r(NULL, " \n", &rest)))
 		return enter_user_namespace() < 0 || chroot(word) < 0 || chdir("/") < 0 ? -1 : 0;
-	if (strcmp(what, "old-kernel") == 0)
-		return personality(UNAME26) < 0 ? -1 : 0;
 	return -1;
 }
 
