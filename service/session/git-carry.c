@@ -139,23 +139,31 @@ static bool is_on(const char *value)
 	return true;
 }
 
-/* A scheme that starts no program ("ext::", remote helpers), and no ":" before an "@". */
+/* An address somewhere in it names who logs in: many forges take a token as the name alone. ssh's has no secret. */
+static bool has_login(const char *text, size_t n)
+{
+	const char *end = text + n, *p;
+
+	for (p = text; (p = memmem(p, (size_t)(end - p), "://", 3)); p += 3) {
+		bool ssh = p - text >= 3 && memcmp(p - 3, "ssh", 3) == 0;
+
+		for (const char *q = p + 3; q < end && !strchr("/ \t\n\"'", *q); q++)
+			if (*q == '@' && (!ssh || memchr(p + 3, ':', (size_t)(q - p - 3))))
+				return true;
+	}
+	return false;
+}
+
+/* A scheme that starts no program ("ext::", remote helpers), and no login. */
 static bool is_plain_url(const char *url, size_t n)
 {
 	static const char *const schemes[] = { "https://", "http://",   "ssh://",    "git://",
 					       "git@",     "socks5://", "socks5h://" };
-	const char *rest = NULL, *at, *colon;
-	size_t left;
 
-	for (size_t i = 0; i < ELEMENTSOF(schemes) && !rest; i++)
+	for (size_t i = 0; i < ELEMENTSOF(schemes); i++)
 		if (n > strlen(schemes[i]) && memcmp(url, schemes[i], strlen(schemes[i])) == 0)
-			rest = url + strlen(schemes[i]);
-	if (!rest)
-		return false;
-	left = (size_t)(url + n - rest);
-	at = memchr(rest, '@', left);
-	colon = at ? memchr(rest, ':', (size_t)(at - rest)) : NULL;
-	return !colon;
+			return !has_login(url, n);
+	return false;
 }
 
 static int add_setting(GitCarry *carry, const char *key, const char *value)
@@ -204,9 +212,11 @@ int git_carry_add(GitCarry *carry, const char *key, const char *value, const cha
 	n_middle = middle ? (size_t)(last - middle) : 0;
 	switch (kind_of(key, (size_t)(first - key), middle, n_middle, last + 1)) {
 	case CARRY_VALUE:
-		return add_setting(carry, key, value);
+		return value && has_login(value, strlen(value)) ? 0 : add_setting(carry, key, value);
 	case CARRY_ALIAS:
-		return value && value[0] != '!' ? add_setting(carry, key, value) : 0;
+		return value && value[0] != '!' && !has_login(value, strlen(value))
+			       ? add_setting(carry, key, value)
+			       : 0;
 	case CARRY_URL:
 		return value && (!*value || is_plain_url(value, strlen(value)))
 			       ? add_setting(carry, key, value)
@@ -220,8 +230,8 @@ int git_carry_add(GitCarry *carry, const char *key, const char *value, const cha
 	case CARRY_PATH:
 		return take_path(carry, last + 1, value, home);
 	case CARRY_LFS:
-		carry->lfs |= value && (starts_with(value, "git-lfs clean") ||
-					starts_with(value, "git-lfs filter-process"));
+		carry->lfs |=
+			value && (strstr(value, "git-lfs clean") || strstr(value, "git-lfs filter-process"));
 		return 0;
 	case CARRY_LEFT:
 		return name_left(carry, key, is_on(value));

@@ -17,17 +17,12 @@ static int open_plain(int directory_fd, const char *path, uint64_t flags)
 	return fd < 0 ? -errno : fd;
 }
 
-static bool agents_write(const SessionRequest *request, const char *workspace, const char *path)
+/* Agents write at the home's top level in no session, whatever its workspace: a link there is the person's. */
+static bool is_at_top(const char *path, const char *home)
 {
-	const ConfigValue *value;
-	size_t index = 0;
+	const char *rest = starts_with(path, home);
 
-	if (workspace && path_is_within(path, workspace))
-		return true;
-	while ((value = config_next(&request->config, CONFIG_ALLOW_WRITE, &index)))
-		if (path_is_within(path, value->text))
-			return true;
-	return false;
+	return rest && *rest == '/' && !strchr(rest + 1, '/');
 }
 
 /* Read by one descriptor of the directory that holds the link. */
@@ -51,8 +46,7 @@ static int open_by_link(const char *path)
 	return open_plain(fd, target, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
-int git_person_read(const SessionRequest *request, const char *home, const char *workspace, const char *path,
-		    char **ret)
+int git_person_read(const SessionRequest *request, const char *home, const char *path, char **ret)
 {
 	const char *below = path_is_within(path, request->home) ? path + strlen(request->home) : NULL;
 	_cleanup_free_ char *canonical = NULL;
@@ -67,7 +61,7 @@ int git_person_read(const SessionRequest *request, const char *home, const char 
 		return -ENOMEM;
 	}
 	fd = open_plain(AT_FDCWD, canonical, O_RDONLY | O_NONBLOCK | O_NOCTTY);
-	if (fd == -ELOOP && !agents_write(request, workspace, canonical))
+	if (fd == -ELOOP && is_at_top(canonical, home ?: request->home))
 		fd = open_by_link(canonical);
 	if (fd < 0)
 		return fd;

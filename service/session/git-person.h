@@ -12,9 +12,8 @@
 #define GIT_PERSON_BYTES_MAX 65536u
 
 /*
- * Read path whole. Directories on its way are no links; the file itself may be one, to a path without links, where no
- * agent writes what holds it. home: canonical. Return: 0; -ENOENT; -ELOOP, -EACCES, -EBADMSG (no file, too long, of
+ * Read path whole. Directories on its way are no links; the file itself may be one, to a path without links, where it
+ * lies in the home itself: in every other directory an agent of some session could have made it. home: canonical. Return: 0; -ENOENT; -ELOOP, -EACCES, -EBADMSG (no file, too long, of
  * another user); -ENOMEM.
  */
-int git_person_read(const SessionRequest *request, const char *home, const char *workspace, const char *path,
-		    char **ret);
+int git_person_read(const SessionRequest *request, const char *home, const char *path, char **ret);

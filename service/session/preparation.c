@@ -154,21 +154,26 @@ static int read_git_file(Preparation *preparation, const char *named, const char
 		usual = NULL;
 		return -ENOMEM;
 	}
-	r = git_person_read(request, preparation->view.home, preparation->workspace.path, named ?: usual,
-			    ret);
+	/* An empty one: not even the default. */
+	if (named && !*named)
+		return 0;
+	r = git_person_read(request, preparation->view.home, named ?: usual, ret);
 	if (r == 0 || r == -ENOENT || r == -ENOTDIR || r == -ENOMEM || !preparation->places.directory.path)
 		return r == -ENOMEM ? r : 0;
 	return strings_appendf(
 		&preparation->warnings,
 		"git inside goes without %s, which cannot be shown (%s); write it as a file of "
-		"up to %u bytes, without links on its way",
+		"up to %u bytes, without links on its way (one in the home itself is followed)",
 		named ?: usual, strerror(-r), GIT_PERSON_BYTES_MAX);
 }
 
-static int warn_of_left(Preparation *preparation)
+static int warn_of_left(Preparation *preparation, bool has_lfs)
 {
 	_cleanup_free_ char *names = NULL;
 
+	if (preparation->git.carry.lfs && !has_lfs &&
+	    strings_append(&preparation->git.carry.left, "filter.lfs") < 0)
+		return -ENOMEM;
 	if (!preparation->git.carry.left || !preparation->git.carry.left[0] ||
 	    !preparation->places.directory.path)
 		return 0;
@@ -207,7 +212,7 @@ static int make_git_config(Preparation *preparation, char **ret, char **ret_igno
 	if (r == 0)
 		r = read_git_file(preparation, git->carry.attributes, "attributes", ret_attributes);
 	if (r == 0)
-		r = warn_of_left(preparation);
+		r = warn_of_left(preparation, has_lfs);
 	if (r < 0)
 		return r;
 	return git_config_render(

@@ -83,13 +83,14 @@ def what_stays_outside_is_named(lab):
         for key, value in (("commit.gpgSign", "true"), ("tag.gpgSign", "false"), ("core.hooksPath", "~/hooks"),
                            ("filter.secret.clean", "secret-filter"), ("alias.run", "!touch /tmp/it-ran"),
                            ("http.proxy", "http://me:secret@proxy.example.org"), ("url.ext::sh.insteadOf", "sh:"),
+                           ("url.https://secret@example.org/.insteadOf", "x:"), ("filter.lfs.process", "git-lfs filter-process"),
                            ("diff.external", "/tmp/evil"), ("http.extraHeader", "Authorization: secret")):
             git(lab, user, user.home, "config", "--global", key, value)
         result = lab.shell("git commit -q --allow-empty -m m && git log --format=%s%G? && git config --list", user, cwd=cwd)
         equal(result.status, 0, repr(result))
         lines = result.err.decode().splitlines()
         equal(len(lines), 1, lines)
-        holds("commit.gpgsign, core.hookspath, filter.secret.clean:" in lines[0] and "tag.gpgsign" not in lines[0], lines[0])
+        holds("commit.gpgsign, core.hookspath, filter.secret.clean, filter.lfs:" in lines[0] and "tag.gpgsign" not in lines[0], lines[0])
         text = result.out.decode()
         holds(text.startswith("mN\n"), text)
         for word in ("secret", "it-ran", "evil", "ext::", "hooks"):
@@ -111,6 +112,20 @@ def no_link_of_an_agents_leads_elsewhere(lab):
     result = lab.shell(show, cwd=cwd)
     equal(result.out, b"", repr(result))
     holds(f"goes without {cwd}/list".encode() in result.err, repr(result))
+    # nor in another session, whose workspace it is not, nor out of what all agents write
+    other = place(lab, ALICE, "other")
+    git(lab, ALICE, other, "init", "-q", "-b", "main", ".")
+    holds(b"SECRET" not in lab.shell(show, cwd=other).out, "by a link in another workspace")
+    git(lab, ALICE, ALICE.home, "config", "--global", "core.excludesFile", "~/.cache/list")
+    machine.write(f"{ALICE.home}/.cache/list", "", 0o644, ALICE)
+    os.chown(f"{ALICE.home}/.cache", ALICE.uid, ALICE.gid)
+    lab.shell(f"ln -sf {ALICE.home}/.ssh/planted ~/.cache/list", cwd=other).ok()
+    result = lab.shell(show, cwd=other)
+    holds(b"SECRET" not in result.out and b"goes without" in result.err, repr(result))
+    os.unlink(f"{ALICE.home}/.cache/list")
+    git(lab, ALICE, ALICE.home, "config", "--global", "core.excludesFile", "")
+    equal(lab.shell("true", cwd=other).ok().err, b"", "an empty one")
+    git(lab, ALICE, ALICE.home, "config", "--global", "core.excludesFile", f"{cwd}/list")
     os.unlink(f"{cwd}/list")
     machine.write(f"{cwd}/list", "a\n", 0o644, ALICE)
     equal(lab.shell(show, cwd=cwd).ok().out, b"a\n")
